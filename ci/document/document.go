@@ -72,6 +72,16 @@ func Spans(text string) []string {
 	return all
 }
 
+// Steps returns the commands in the workflows of GitHub Actions of a Markdown document, in their order: what "run:" is
+// followed by on its line.
+func Steps(text string) []string {
+	var all []string
+	for _, step := range regexp.MustCompile(`(?m)^ *(?:- )?run: (.+)$`).FindAllStringSubmatch(text, -1) {
+		all = append(all, step[1])
+	}
+	return all
+}
+
 // isShell reports whether a block in this language is of shell commands.
 func isShell(language string) bool {
 	switch language {

@@ -26,6 +26,11 @@ func blockCommands(t *testing.T, root string) map[string]bool {
 			}
 		}
 	}
+	for _, steps := range steps(t, root) {
+		for _, command := range steps {
+			all[command] = true
+		}
+	}
 	return all
 }
 
@@ -63,7 +68,7 @@ func isCommand(span string, programs map[string]bool) bool {
 // have, and the names of other commands, which begin with them: `make release`.
 func inline(t *testing.T, root string) map[string][]string {
 	t.Helper()
-	programs := map[string]bool{"crane": true, "ctr": true, "gh": true, "oras": true, "terraform": true,
+	programs := map[string]bool{"crane": true, "ctr": true, "gh": true, "terraform": true,
 		"thalassa-emulator": true}
 	inBlocks := blockCommands(t, root)
 	for command := range inBlocks {
@@ -93,7 +98,7 @@ func TestInline(t *testing.T) {
 	root := t.TempDir()
 	text := "Run `kubectl get\n  pods` or `kubectl drain`, or `make x`, `make y` and `A=b bin/x y`:\n\n1. First:\n\n" +
 		"   ```sh\n   : `kubectl get x`\n   make x A=b\n   ```\n2. `kubectl get\n   pods`, `new pull --all`,\n" +
-		"   `load balancer`, `a: --b`, `oras pull x` and `A=b c: d`\n"
+		"   `load balancer`, `a: --b`, `crane pull x` and `A=b c: d`\n"
 	if err := os.WriteFile(filepath.Join(root, "page.md"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +106,7 @@ func TestInline(t *testing.T) {
 		t.Fatalf("%v: %s", err, output)
 	}
 	want := map[string][]string{"kubectl get pods": {"page.md", "page.md"}, "make y": {"page.md"},
-		"A=b bin/x y": {"page.md"}, "new pull --all": {"page.md"}, "oras pull x": {"page.md"}}
+		"A=b bin/x y": {"page.md"}, "new pull --all": {"page.md"}, "crane pull x": {"page.md"}}
 	if diff := cmp.Diff(want, inline(t, root)); diff != "" {
 		t.Errorf("commands (-want +got):\n%s", diff)
 	}

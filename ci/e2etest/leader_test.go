@@ -27,10 +27,10 @@ import (
 const (
 	// labelControlPlane makes the DaemonSet run a pod on a node.
 	labelControlPlane = "node-role.kubernetes.io/control-plane"
-	// takeover is how long a lease is not renewed at most: its 12 s, after a read of it that may be 2.2 s after it was
-	// renewed, and as much until the next read. client-go reads it every second, and up to 1.2 times that later. The
+	// takeover is how long a lease is not renewed at most: its 12 s, after a read of it that may be 1.32 s after it was
+	// renewed, and as much until the next read. client-go reads it every 0.6 s, and up to 1.2 times that later. The
 	// rest is for a machine that is busy.
-	takeover = 12*time.Second + 2*2200*time.Millisecond + 5*time.Second
+	takeover = 12*time.Second + 2*1320*time.Millisecond + 3*time.Second
 	// leaderless is how long nobody has the lease at most after its leader has given it back.
 	leaderless = 3 * time.Second
 )

@@ -58,6 +58,12 @@ func (i Info) Ref() string {
 	return "main"
 }
 
+// Document returns the address of a document or a folder of the repository, such as "docs/guides/kubectl.md", in the
+// version of the program.
+func (i Info) Document(path string) string {
+	return "https://github.com/thalassa-cloud/thalassa-ccm/blob/" + i.Ref() + "/" + path
+}
+
 // Collector is the metric PREFIX_build_info: always 1, with what is known as labels.
 func (i Info) Collector(prefix string) prometheus.Collector {
 	info := prometheus.NewGauge(prometheus.GaugeOpts{

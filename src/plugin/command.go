@@ -74,6 +74,9 @@ func NewCommand(o Options) *cobra.Command {
 		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl thalassa"},
 		PersistentPreRunE: func(*cobra.Command, []string) error { return s.prepare() },
 	}
+	cmd.SetFlagErrorFunc(func(of *cobra.Command, err error) error {
+		return fmt.Errorf("%w: see %s --help", err, of.CommandPath())
+	})
 	cmd.SetOut(o.Terminal.Out)
 	cmd.SetErr(o.Terminal.Err)
 	flags := cmd.PersistentFlags()

@@ -97,7 +97,7 @@ func (d *doctor) check(ctx context.Context) {
 	show, done := d.Terminal.Progress()
 	defer done()
 	show("Looking at the cluster…")
-	if !d.checkCluster() {
+	if !d.checkCluster(ctx) {
 		d.skip("the cluster does not answer", sectionWorkload, sectionConfiguration, sectionCloud, sectionPermissions,
 			sectionNodes, sectionServices)
 		return

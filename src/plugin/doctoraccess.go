@@ -48,7 +48,7 @@ func (d *doctor) checkAccess(action, onlyFor string, err error, unknown string) 
 			"If you use them, extend the permissions of the credentials.")
 	case err != nil:
 		d.addOf("cloud-access", action, CheckProblem, err.Error(), "Check the credentials and their permissions. See "+
-			"docs/guides/credentials.md.")
+			d.Build.Document("docs/guides/credentials.md"))
 	default:
 		d.addOf("cloud-access", action, CheckOK, "It is permitted.", "")
 	}
@@ -135,7 +135,7 @@ func (d *doctor) checkUser(ctx context.Context, user string, needed []permission
 	}
 	if len(missing) > 0 {
 		d.addOf("permissions", user, CheckProblem, "It may not "+strings.Join(missing, "; ")+".", "Install the roles "+
-			"of the chart of its version. See docs/reference/rbac.md.")
+			"of the chart of its version. See "+d.Build.Document("docs/reference/rbac.md"))
 		return
 	}
 	d.addOf("permissions", user, CheckOK, "It may do everything that the controllers need.", "")

@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/client-go/discovery"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/plugin/workload"
@@ -26,7 +27,7 @@ const (
 )
 
 // checkCluster checks whether the API server answers, and its version.
-func (d *doctor) checkCluster() bool {
+func (d *doctor) checkCluster(ctx context.Context) bool {
 	d.section = sectionCluster
 	opened, err := d.connect()
 	if err != nil {
@@ -34,7 +35,8 @@ func (d *doctor) checkCluster() bool {
 		return false
 	}
 	d.session = opened
-	answer, err := opened.host.Discovery().ServerVersion()
+	asked := discovery.ToServerVersionInterfaceWithContext(opened.host.Discovery())
+	answer, err := asked.ServerVersionWithContext(ctx)
 	if err != nil {
 		d.add("kubernetes", CheckProblem, "The API server does not answer: "+err.Error(),
 			"Check the address and the credentials in your kubeconfig.")

@@ -13,7 +13,7 @@ type Migration struct {
 	Ready bool `json:"ready"`
 	// Existing are the workloads of the existing cloud controller manager.
 	Existing []string `json:"existing,omitempty"`
-	// Guide is the page about the change, from the root of the repository.
+	// Guide is the address of the page about the change.
 	Guide string `json:"guide,omitempty"`
 	// Checks have the IDs existing, flags, configuration, lease and plan. A check may have several results.
 	Checks []Check `json:"checks"`
@@ -73,5 +73,5 @@ func (m Migration) Write(to terminal.Terminal, wide bool) {
 		to.Print("%s\n", to.Paint(terminal.Good, "Ready: this cloud controller manager can take over."))
 		return
 	}
-	to.Indented(0, "", terminal.Bad, "Not ready. The guide describes the differences: "+m.Guide)
+	to.Indented(0, "", terminal.Bad, "Not ready. These differences are described in "+m.Guide)
 }

@@ -49,11 +49,13 @@ func (s *settings) plan(ctx context.Context, flags planFlags, args []string) err
 	if err != nil {
 		return err
 	}
-	previews, err := s.previews(ctx, opened, s.chosen(args))
+	chosen := s.chosen(args)
+	previews, err := s.previews(ctx, opened, chosen)
 	if err != nil {
 		return err
 	}
 	result := s.newPlan(opened, previews)
+	result.within = chosen.namespace
 	if err := s.report(result); err != nil {
 		return err
 	}
@@ -68,6 +70,14 @@ func (s *settings) plan(ctx context.Context, flags planFlags, args []string) err
 
 // choice is the Services that a command is about.
 type choice struct{ namespace, name string } // "" is all
+
+// String is "shop/web", or "web of any namespace".
+func (c choice) String() string {
+	if c.namespace == "" {
+		return c.name + " of any namespace"
+	}
+	return c.namespace + "/" + c.name
+}
 
 // chosen returns the Services that the flags and arguments choose. A Service may be given as service/NAME.
 func (s *settings) chosen(args []string) choice {
@@ -140,8 +150,8 @@ func (s *settings) previewsBy(ctx context.Context, previewer *service.Previewer,
 	}
 	services = slices.DeleteFunc(services, chosen.excludes)
 	if len(services) == 0 && chosen.name != "" {
-		return nil, fmt.Errorf("service %s/%s has no load balancer of this cloud controller manager: its type is not "+
-			"LoadBalancer, it has another loadBalancerClass, or it does not exist", chosen.namespace, chosen.name)
+		return nil, fmt.Errorf("service %s has no load balancer of this cloud controller manager: its type is not "+
+			"LoadBalancer, it has another loadBalancerClass, or it does not exist", chosen)
 	}
 	var found []service.Preview
 	for i, one := range services {

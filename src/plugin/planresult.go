@@ -32,6 +32,8 @@ type Plan struct {
 	Header   `json:",inline"`
 	Services []ServicePlan `json:"services"` // sorted by namespace and name
 	Summary  Summary       `json:"summary"`
+
+	within string // the namespace that it is limited to; "" is all
 }
 
 // ServicePlan is what the cloud controller manager would do for one Service.
@@ -109,7 +111,7 @@ func (p Plan) Write(to terminal.Terminal, wide bool) {
 	}
 	switch {
 	case p.Summary.Services == 0:
-		to.Print("No Service has a load balancer of this cloud controller manager.\n")
+		to.Indented(0, "", terminal.Plain, noLoadBalancers(p.within))
 	case p.Summary.Waiting+p.Summary.Errors == 0 && !p.differs():
 		to.Print("%s\n", to.Paint(terminal.Good, fmt.Sprintf("No changes: the cloud agrees with %s.",
 			count(p.Summary.Services, "Service"))))
@@ -119,6 +121,15 @@ func (p Plan) Write(to terminal.Terminal, wide bool) {
 			p.Summary.Create, p.Summary.Update, p.Summary.Delete, p.Summary.Changed,
 			count(p.Summary.Services, "Service"), p.Summary.rest()))
 	}
+}
+
+// noLoadBalancers says that no Service of a namespace, "" for all, has a load balancer.
+func noLoadBalancers(within string) string {
+	const of = " has a load balancer of this cloud controller manager."
+	if within == "" {
+		return "No Service" + of
+	}
+	return "No Service in the namespace " + within + of + " -A shows those of all namespaces."
 }
 
 // rest names the Services that are not in sync and have no operations.

@@ -26,7 +26,7 @@ const topDescription = "Shows load balancers with their state, addresses, ports 
 	"Permissions: those of the command plan. For calls and writes also: list Pods and get pods/proxy in the\n" +
 	"namespace of the cloud controller manager. The API server's proxy shows the pod no user, so that\n" +
 	"by default the pod does not answer. Then one line says so, and everything else is shown. The flag\n" +
-	"--authorization-always-allow-paths of the cloud controller manager can permit it (see the guide)."
+	"--authorization-always-allow-paths of the cloud controller manager can permit it."
 
 // topFlags are the flags of the command.
 type topFlags struct {
@@ -44,7 +44,8 @@ const minInterval = time.Second
 func newTopCommand(s *settings) *cobra.Command {
 	var flags topFlags
 	cmd := &cobra.Command{
-		Use: "top [SERVICE]", Short: "Show load balancers, and refresh in place", Long: topDescription,
+		Use: "top [SERVICE]", Short: "Show load balancers, and refresh in place",
+		Long: topDescription + "\nSee " + s.Build.Document("docs/guides/kubectl.md") + ".",
 		Args: cobra.MaximumNArgs(1), ValidArgsFunction: s.completeArgument(listServices),
 		RunE: func(cmd *cobra.Command, args []string) error { return s.top(cmd.Context(), flags, args) },
 	}
@@ -134,7 +135,8 @@ func (t *topView) draw(ctx context.Context, to terminal.Terminal, format termina
 
 // read reads everything. The first time, the session has just read the cloud.
 func (t *topView) read(ctx context.Context) (Top, error) {
-	result := Top{Header: t.header(t.session, "Top"), At: time.Now(), LoadBalancers: []LoadBalancer{}}
+	result := Top{Header: t.header(t.session, "Top"), At: time.Now(), LoadBalancers: []LoadBalancer{},
+		within: t.chosen.namespace}
 	if t.refreshed {
 		// No error is reported when a watch ends. Without this, old Services would be shown as new ones.
 		_, err := t.session.client.CoreV1().Services(t.chosen.namespace).List(ctx, metav1.ListOptions{Limit: 1})

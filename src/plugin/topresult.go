@@ -24,6 +24,8 @@ type Top struct {
 	CallsUnknown string `json:"callsUnknown,omitempty"`
 	// Problem is why the result is older than the last refresh.
 	Problem string `json:"problem,omitempty"`
+
+	within string // the namespace that it is limited to; "" is all
 }
 
 // Calls are the calls of the cloud controller manager, by its metrics.
@@ -70,7 +72,7 @@ func (t Top) Names() []string {
 func (t Top) Write(to terminal.Terminal, wide bool) {
 	t.writeHeading(to)
 	if len(t.LoadBalancers) == 0 {
-		to.Print("No Service has a load balancer of this cloud controller manager.\n")
+		to.Indented(0, "", terminal.Plain, noLoadBalancers(t.within))
 		return
 	}
 	table := terminal.Table{Columns: []terminal.Column{{Name: "SERVICE", Least: 14, Shorten: true},

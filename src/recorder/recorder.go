@@ -31,7 +31,7 @@ func New(ctx context.Context, client kubernetes.Interface, component string) rec
 	broadcaster.StartStructuredLogging(0)
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
 	return linking{broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component}),
-		build.Current().Ref()}
+		build.Current()}
 }
 
 // linking appends links to the messages of Warnings. A link depends only on the reason and the version, so it does not
@@ -39,7 +39,7 @@ func New(ctx context.Context, client kubernetes.Interface, component string) rec
 type linking struct {
 	record.EventRecorder
 
-	ref string // in git, of the version of the pages
+	version build.Info // of the pages
 }
 
 // Event implements record.EventRecorder.
@@ -61,7 +61,7 @@ func (l linking) AnnotatedEventf(object runtime.Object, annotations map[string]s
 
 // linked returns the message with the link to the page of the reason, if there is one.
 func (l linking) linked(kind, reason, message string) string {
-	page := pageIn(l.ref, reason)
+	page := pageIn(l.version, reason)
 	if kind != corev1.EventTypeWarning || page == "" {
 		return message
 	}
@@ -70,13 +70,13 @@ func (l linking) linked(kind, reason, message string) string {
 }
 
 // Page returns the address of the page about a reason of Warnings, in the version of this program; "" if it has none.
-func Page(reason string) string { return pageIn(build.Current().Ref(), reason) }
+func Page(reason string) string { return pageIn(build.Current(), reason) }
 
-func pageIn(ref, reason string) string {
+func pageIn(version build.Info, reason string) string {
 	if !slices.Contains(Documented(), reason) {
 		return ""
 	}
-	return fmt.Sprintf("https://github.com/thalassa-cloud/thalassa-ccm/blob/%s/docs/events/%s.md", ref, reason)
+	return version.Document("docs/events/" + reason + ".md")
 }
 
 // shortened returns the beginning of a text, which ends with "…" if it is longer than this number of bytes.

@@ -15,6 +15,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/build"
 )
 
 const (
@@ -73,7 +75,7 @@ func TestLink(t *testing.T) {
 // TestRelease: the link leads to the pages of the release.
 func TestRelease(t *testing.T) {
 	fake := record.NewFakeRecorder(1)
-	linking{fake, "v1.2.3"}.Event(&corev1.Node{}, corev1.EventTypeWarning, reason, "It is missing.")
+	linking{fake, build.Info{Version: "v1.2.3"}}.Event(&corev1.Node{}, corev1.EventTypeWarning, reason, "It is missing.")
 	want := "Warning NodeNotRemoved It is missing. See " +
 		"https://github.com/thalassa-cloud/thalassa-ccm/blob/v1.2.3/docs/events/NodeNotRemoved.md"
 	if got := <-fake.Events; got != want {
@@ -106,7 +108,7 @@ func TestLongMessage(t *testing.T) {
 		}
 	}
 	fits := strings.Repeat("a", maxMessage-len(link))
-	if got := (linking{ref: "main"}).linked(corev1.EventTypeWarning, reason, fits); got != fits+link {
+	if got := (linking{}).linked(corev1.EventTypeWarning, reason, fits); got != fits+link {
 		t.Errorf("a message that fits became %q", got)
 	}
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -239,6 +241,19 @@ func TestDoctorWithoutAnswers(t *testing.T) {
 			want(r, "sections", len(sections), 7)
 		})
 	}
+}
+
+// TestDoctorWithSilentServer: --timeout ends the first request, too.
+func TestDoctorWithSilentServer(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
+		<-request.Context().Done()
+	}))
+	defer server.Close()
+	r := newRig(t)
+	r.byKubeconfig = true
+	got := r.run("doctor", "--timeout=100ms", "--server="+server.URL)
+	wantText(r, "the check", got.out, "The API server does not answer: ", "not finished after --timeout=100ms")
+	want(r, "exit code", got.code, 1)
 }
 
 // refuse answers requests with an error.

@@ -132,7 +132,7 @@ func TestMigrateOfServices(t *testing.T) {
 	got := r.run("migrate")
 	wantText(r, "the result", got.out, "Service shop/web", "spec.loadBalancerSourceRanges had no effect and is applied",
 		"plan: 1 Service would change in the cloud: 0 to create, 1 to update", "  ~ update listener", "Not ready.",
-		"docs/guides/migrate.md")
+		"thalassa-ccm/blob/main/docs/guides/migrate.md")
 	want(r, "exit code", got.code, 1)
 	want(r, "writes", strings.Join(r.wrote(), ", "), "")
 }

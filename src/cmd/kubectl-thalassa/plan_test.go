@@ -17,7 +17,11 @@ import (
 // TestPlan: it shows the writes that the controller then makes, in its order, and writes nothing itself.
 func TestPlan(t *testing.T) {
 	r := newRig(t)
-	want(r, "without Services", r.run("plan").out, "No Service has a load balancer of this cloud controller manager.\n")
+	const none = " has a load balancer of this cloud controller manager."
+	want(r, "without Services", r.run("plan", "-A").out, "No Service"+none+"\n")
+	const namespace = "No Service in the namespace shop" + none + " -A shows those of all namespaces.\n"
+	want(r, "without Services in the namespace", r.run("plan").out, namespace)
+	wantText(r, "without Services in the namespace, top", r.run("top").out, namespace)
 	r.addService("web")
 	r.wrote()
 	shown := r.run("plan")
@@ -59,9 +63,10 @@ func TestPlanOfChanges(t *testing.T) {
 	if strings.Contains(one, "shop/old") {
 		t.Errorf("the plan of one Service contains another one:\n%s", one)
 	}
-	want(r, "in another namespace", r.run("plan", "-n", "other").out,
-		"No Service has a load balancer of this cloud controller manager.\n")
+	wantText(r, "in another namespace", r.run("plan", "-n", "other").out, "No Service in the namespace other has ")
+	wantText(r, "an unknown flag", r.run("plan", "--al").err, "unknown flag: --al: see kubectl thalassa plan --help")
 	wantText(r, "an unknown Service", r.run("plan", "nope").err, "Error: service shop/nope has no load balancer")
+	wantText(r, "in all namespaces", r.run("plan", "-A", "nope").err, "Error: service nope of any namespace has no ")
 }
 
 // TestPlanAsJSON: the fields are those of a version, and nothing is left out.

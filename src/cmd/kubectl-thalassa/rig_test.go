@@ -59,6 +59,8 @@ type rig struct {
 	ticks    chan time.Time // of commands that refresh
 	config   func() string  // the cloud-config of the cloud controller manager
 	errs     errorOutput
+	// byKubeconfig uses the API server that the kubeconfig and flags name, in place of the cluster.
+	byKubeconfig bool
 	// onCall is called before the cloud answers a call.
 	onCall atomic.Pointer[func(*http.Request)]
 }
@@ -339,8 +341,12 @@ func (r *rig) run(args ...string) result {
 	if r.keys != nil {
 		screen.In = r.keys
 	}
+	client := func(*rest.Config) (kubernetes.Interface, error) { return r.cluster, nil }
+	if r.byKubeconfig {
+		client = nil
+	}
 	cmd := plugin.NewCommand(plugin.Options{Build: r.build, Terminal: screen, Providers: clouds.Providers("test"),
-		Client: func(*rest.Config) (kubernetes.Interface, error) { return r.cluster, nil },
+		Client: client,
 		Ticker: func(time.Duration) (<-chan time.Time, func()) { return r.ticks, func() {} }})
 	cmd.SetArgs(slices.Concat(args[:1], []string{"--kubeconfig=" + r.kubeconfig()}, args[1:]))
 	cmd.SilenceErrors = true

@@ -26,7 +26,7 @@ func TestFlagsOfTheLibrary(t *testing.T) {
 		// So that a standby takes over sooner.
 		"leader-elect-lease-duration": "12s",
 		"leader-elect-renew-deadline": "8s",
-		"leader-elect-retry-period":   "1s",
+		"leader-elect-retry-period":   "600ms",
 		// As the cloud is configured.
 		"route-reconciliation-period": "0s",
 	}

@@ -91,8 +91,9 @@ func (t Terminal) Paint(tone Tone, words string) string {
 func (t Terminal) Print(format string, values ...any) { _, _ = fmt.Fprintf(t.Out, format, values...) }
 
 // Clean replaces characters that a terminal does not show but obeys, among them those that change the direction of a
-// text. Names and messages come from others.
+// text. Names and messages come from others. A tab becomes blanks, so that the width of a line is known.
 func Clean(words string) string {
+	words = strings.ReplaceAll(words, "\t", "    ")
 	return strings.Map(func(r rune) rune {
 		if r != '\n' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r)) {
 			return unicode.ReplacementChar

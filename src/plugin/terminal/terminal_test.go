@@ -164,8 +164,8 @@ func TestBeside(t *testing.T) {
 
 // TestClean: a name cannot change what a person reads around it.
 func TestClean(t *testing.T) {
-	const replaced = "a\ufffdb\ufffdc\nd"
-	if got := Clean("a\x1bb\u202ec\nd"); got != replaced {
+	const replaced = "a\ufffdb\ufffdc\n    d"
+	if got := Clean("a\x1bb\u202ec\n\td"); got != replaced {
 		t.Errorf("got %q, want %q", got, replaced)
 	}
 }
