@@ -11,8 +11,9 @@ func Exceptions() map[string]string {
 		"make announce VERSION=v1.2.3": "needs the page of this repository on GitHub, and an account that may write " +
 			"to it",
 		"docker compose --file examples/emulator/compose.yaml up --detach --wait": "needs Docker",
-		"terraform init && terraform apply":                                       "needs the program terraform, and its registry of providers",
-		"cosign generate-key-pair":                                                cosign,
+		"terraform init && terraform apply": "needs the program terraform, and its registry of " +
+			"providers",
+		"cosign generate-key-pair": cosign,
 		"cosign verify --key cosign.pub --insecure-ignore-tlog -a artifact=cloud-controller-manager -a version=1.2.3 " +
 			"ghcr.io/thalassa-cloud/thalassa-ccm/cloud-controller-manager:1.2.3": cosign,
 		"cosign verify --key cosign.pub --insecure-ignore-tlog -a artifact=charts/thalassa-ccm -a version=1.2.3 " +

@@ -135,7 +135,8 @@ func (m *migration) useExisting(existing workload.Process) {
 // check makes all checks. The error is that the command itself failed.
 func (m *migration) check(ctx context.Context) (Migration, error) {
 	header := Header{APIVersion: APIVersion, Kind: "Migration", Cloud: m.provider.Name, PluginVersion: m.Build.Version}
-	m.result = Migration{Header: header, Guide: m.Build.Document(m.provider.Former.Guide), Services: []ServiceDifference{}}
+	m.result = Migration{Header: header, Guide: m.Build.Document(m.provider.Former.Guide),
+		Services: []ServiceDifference{}}
 	header.Kind = "Plan"
 	m.result.Plan = Plan{Header: header, Services: []ServicePlan{}} // until it is known
 	m.checkWorkloads()

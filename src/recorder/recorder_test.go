@@ -75,7 +75,8 @@ func TestLink(t *testing.T) {
 // TestRelease: the link leads to the pages of the release.
 func TestRelease(t *testing.T) {
 	fake := record.NewFakeRecorder(1)
-	linking{fake, build.Info{Version: "v1.2.3"}}.Event(&corev1.Node{}, corev1.EventTypeWarning, reason, "It is missing.")
+	release := build.Info{Version: "v1.2.3"}
+	linking{fake, release}.Event(&corev1.Node{}, corev1.EventTypeWarning, reason, "It is missing.")
 	want := "Warning NodeNotRemoved It is missing. See " +
 		"https://github.com/thalassa-cloud/thalassa-ccm/blob/v1.2.3/docs/events/NodeNotRemoved.md"
 	if got := <-fake.Events; got != want {
