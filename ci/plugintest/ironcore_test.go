@@ -1,12 +1,15 @@
 package plugintest
 
 import (
+	"context"
 	"encoding/json"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -19,6 +22,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/ironcorelab"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/poll"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
 
@@ -50,6 +54,10 @@ func TestPluginOnIronCore(t *testing.T) {
 		{[]string{"doctor", "-o", "json", "-v=7"}, 1, `"kind": "Doctor"`}, // no pod runs
 		{[]string{"migrate", "-o", "json"}, 1, `"kind": "Migration"`},     // the plan is not empty
 	}, ironUser, person)
+	r.addOrphan()
+	name := ironNamespace + "/" + strings.ReplaceAll(orphanUID, "-", "")
+	// IronCore deletes the routing itself, with its garbage collection, which does not run here.
+	r.testDeletion([]string{ironUser, person}, "delete loadbalancers "+name, "delete loadbalancerroutings "+name)
 }
 
 // startIronCore starts IronCore with the machine worker, and returns the kubeconfig of its user, whose permissions are
@@ -76,6 +84,15 @@ func (r *rig) startIronCore() (kubeconfig string) {
 	api, err := client.New(access, ironNamespace)
 	r.must(err)
 	r.plant = func(s *corev1.Service) { r.apply(api, s) }
+	r.objects = func() (names []string) {
+		all, err := api.LoadBalancers.List(r.Context(), metav1.ListOptions{})
+		r.must(err)
+		for _, one := range all.Items {
+			names = append(names, one.Name)
+		}
+		slices.Sort(names)
+		return names
+	}
 	config, err := r.plane.User(ironUser)
 	r.must(err)
 	r.secret = string(config.KeyData)
@@ -117,4 +134,9 @@ func (r *rig) apply(api *client.Client, s *corev1.Service) {
 	_, err = api.LoadBalancers.Patch(r.Context(), name, types.ApplyPatchType, data, metav1.PatchOptions{
 		FieldManager: "cloud-provider.ironcore.dev/loadbalancer", Force: &force})
 	r.must(err)
+	r.must(poll.Limits{Every: 50 * time.Millisecond, For: time.Minute}.Until(r.Context(),
+		"IronCore has written the routing of the load balancer", func(ctx context.Context) error {
+			_, err := api.LoadBalancerRoutings.Get(ctx, name, metav1.GetOptions{})
+			return err
+		}))
 }

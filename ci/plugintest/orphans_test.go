@@ -27,14 +27,14 @@ func (r *rig) addOrphan() {
 }
 
 // testDeletion: orphans delete asks on a terminal, and another answer than the word deletes nothing. The word deletes
-// all objects of the orphan and no others, and nothing else is written. Writes are those that do this.
-func (r *rig) testDeletion(writes ...string) {
+// all objects of the orphan and no others, and nothing else is written. Writes are those that do this, of all users.
+func (r *rig) testDeletion(users []string, writes ...string) {
 	before := r.objects()
-	wrote := r.writes(func() { r.answer("no", 1, `nothing is deleted: the answer was not "delete"`) }, person)
+	wrote := r.writes(func() { r.answer("no", 1, `nothing is deleted: the answer was not "delete"`) }, users...)
 	if got := r.objects(); len(wrote) > 0 || !slices.Equal(got, before) {
 		r.Errorf("without the word, %v is written, and of %v the cloud still has %v", wrote, before, got)
 	}
-	wrote = r.writes(func() { r.answer("delete", 0, "Deleted 1 of 1 orphan.") }, person)
+	wrote = r.writes(func() { r.answer("delete", 0, "Deleted 1 of 1 orphan.") }, users...)
 	if !slices.Equal(wrote, writes) {
 		r.Errorf("to delete the orphan, %q is written, want %q", wrote, writes)
 	}

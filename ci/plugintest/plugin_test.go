@@ -51,6 +51,8 @@ type rig struct {
 	secret     string // the credentials of the cloud
 	// plant makes what the existing cloud controller manager leaves in the cloud for a Service.
 	plant func(*corev1.Service)
+	// objects returns the names of the load balancers in the cloud, and of what belongs to them, sorted.
+	objects func() []string
 }
 
 // begin returns a cluster of its own with a person, and without a cloud.

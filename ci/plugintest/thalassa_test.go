@@ -33,7 +33,7 @@ func TestPlugin(t *testing.T) {
 	r.testReading()
 	r.addOrphan()
 	r.testTerminal()
-	r.testDeletion("DELETE /v1/loadbalancers/{id}", "DELETE /v1/loadbalancer-target-groups/{id}")
+	r.testDeletion([]string{person}, "DELETE /v1/loadbalancers/{id}", "DELETE /v1/loadbalancer-target-groups/{id}")
 }
 
 // newRig returns a cluster in Thalassa Cloud.
@@ -47,21 +47,19 @@ func newRig(t *testing.T) *rig {
 		official.WithOrganisation(emulator.DefaultOrganisation), official.WithAuthPersonalToken(emulator.DefaultToken))
 	r.must(err)
 	r.plant = func(s *corev1.Service) { formertest.Plant(t, client.IaaS(), "plugin", s, machine) }
+	r.objects = func() (names []string) {
+		state := r.cloud.State()
+		for _, one := range state.LoadBalancers {
+			names = append(names, one.Name)
+		}
+		for _, one := range state.TargetGroups {
+			names = append(names, one.Name)
+		}
+		slices.Sort(names)
+		return names
+	}
 	r.inhabit("thalassacloud://" + machine)
 	return r
-}
-
-// objects returns the names of the load balancers and target groups in the cloud, sorted.
-func (r *rig) objects() (names []string) {
-	state := r.cloud.State()
-	for _, one := range state.LoadBalancers {
-		names = append(names, one.Name)
-	}
-	for _, one := range state.TargetGroups {
-		names = append(names, one.Name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // testReading: each command shows what is there, and neither API gets a write from it.

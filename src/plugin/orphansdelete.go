@@ -230,13 +230,17 @@ func (d deletion) run(ctx context.Context, one Orphan) error {
 	}
 }
 
+// maxPause is the longest time between two attempts, unless the cloud asks for a longer one. In a cloud that reports
+// changes, the interval of the controller is longer, because it works again when something changes.
+const maxPause = 5 * time.Second
+
 // pause returns the time until the next attempt after an error. The others need a person.
 func (d deletion) pause(err error) (pause time.Duration, again bool) {
 	if retry, asked := errors.AsType[*api.RetryError](err); asked {
-		return retry.RetryAfter(), true
+		return min(retry.RetryAfter(), maxPause), true
 	}
 	transient, after := d.provider.ClassifyError(err)
-	return max(after, d.behaviour.PollInterval), transient
+	return max(after, min(d.behaviour.PollInterval, maxPause)), transient
 }
 
 // checkGone asks the API server whether a Service exists.
