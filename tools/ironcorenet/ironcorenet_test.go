@@ -15,6 +15,9 @@ import (
 	commonv1alpha1 "github.com/ironcore-dev/ironcore/api/common/v1alpha1"
 	computev1alpha1 "github.com/ironcore-dev/ironcore/api/compute/v1alpha1"
 	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
+	"github.com/vishvananda/netlink"
+	vnetns "github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -222,6 +225,9 @@ func TestPlane(t *testing.T) {
 	l.closed(web4, web6)
 	l.must(l.plane.Balance(t.Context(), lb, routing("b")))
 	l.reaches(web4, "b")
+	l.keepsRoutes(lb, func(other *networkingv1alpha1.LoadBalancer) {
+		l.must(l.plane.Balance(t.Context(), other, routing("a", "b")))
+	})
 	l.must(l.plane.Remove(t.Context(), lb))
 	l.closed(web4, web6)
 
@@ -233,5 +239,35 @@ func TestPlane(t *testing.T) {
 	l.must(l.plane.Route(t.Context(), nic("a"), nil))
 	if e := <-l.events; e.Kind != netns.Deleted {
 		t.Errorf("got %+v, want that the machine is deleted", e)
+	}
+}
+
+// keepsRoutes wants the routes to a load balancer to stay while another one gets some: without a route, the router
+// answers packets with an error.
+func (l *lab) keepsRoutes(lb *networkingv1alpha1.LoadBalancer, add func(other *networkingv1alpha1.LoadBalancer)) {
+	l.Helper()
+	inside, found := l.wires.Router(network)
+	if !found {
+		l.Fatal("there is no router")
+	}
+	updates, done := make(chan netlink.RouteUpdate, 100), make(chan struct{})
+	defer close(done)
+	l.must(netlink.RouteSubscribeAt(vnetns.NsHandle(inside.FD()), updates, done))
+	other := lb.DeepCopy()
+	other.UID, other.Status.IPs = "other", ips("2001:db8::2")
+	add(other)
+	defer func() { l.must(l.plane.Remove(l.Context(), other)) }()
+	for {
+		select {
+		case update := <-updates:
+			switch to := update.Dst.String(); {
+			case update.Type == unix.RTM_NEWROUTE && to == "2001:db8::2/128":
+				return
+			case update.Type == unix.RTM_DELROUTE && strings.HasPrefix(to, "2001:db8::1/"):
+				l.Errorf("the route to %s is removed", to)
+			}
+		case <-time.After(answered):
+			l.Fatal("the other load balancer gets no route")
+		}
 	}
 }

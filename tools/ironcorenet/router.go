@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -90,15 +91,34 @@ func (r router) spread(address netip.Addr, destinations []netip.Addr) error {
 	return nil
 }
 
-// replace replaces all routes to the destination of a route. The kernel replaces only one of the routes of IPv6.
+// replace replaces all routes to the destination of a route. The kernel replaces only one of the routes of IPv6. Without
+// a route, packets are answered with an error for a moment, so one that is the same stays.
 func (r router) replace(route *netlink.Route) error {
 	if route.Dst.IP.To4() != nil {
 		return r.handle.RouteReplace(route)
+	}
+	found, err := r.routes(route.Dst)
+	if err != nil || slices.Equal(hops(found...), hops(*route)) && len(found) > 0 {
+		return err
 	}
 	if err := r.remove(route.Dst); err != nil {
 		return err
 	}
 	return r.handle.RouteAdd(route)
+}
+
+// hops are the next hops of routes to one destination, sorted. A route that drops packets has none.
+func hops(routes ...netlink.Route) (all []string) {
+	for _, route := range routes {
+		if route.Gw != nil {
+			all = append(all, fmt.Sprint(route.Gw, route.LinkIndex))
+		}
+		for _, hop := range route.MultiPath {
+			all = append(all, fmt.Sprint(hop.Gw, hop.LinkIndex))
+		}
+	}
+	slices.Sort(all)
+	return all
 }
 
 // forget removes the routes to an address.
@@ -109,13 +129,18 @@ func (r router) forget(address netip.Addr) error {
 	return nil
 }
 
-func (r router) remove(to *net.IPNet) error {
+// routes returns the routes to the address of a load balancer.
+func (r router) routes(to *net.IPNet) ([]netlink.Route, error) {
 	family := unix.AF_INET6
 	if to.IP.To4() != nil {
 		family = unix.AF_INET
 	}
-	found, err := r.handle.RouteListFiltered(family, &netlink.Route{Table: balancers, Dst: to},
+	return r.handle.RouteListFiltered(family, &netlink.Route{Table: balancers, Dst: to},
 		netlink.RT_FILTER_TABLE|netlink.RT_FILTER_DST)
+}
+
+func (r router) remove(to *net.IPNet) error {
+	found, err := r.routes(to)
 	if err != nil {
 		return err
 	}
