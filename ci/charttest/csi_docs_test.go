@@ -18,11 +18,12 @@ import (
 func csiBlocks(t *testing.T) (values, objects []string) {
 	t.Helper()
 	page := readFile(t, "../../docs/guides/volumes.md")
-	for _, match := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(page, -1) {
-		if strings.HasPrefix(match[1], "apiVersion:") {
-			objects = append(objects, match[1])
+	for _, match := range regexp.MustCompile("(?s)\n( *)```yaml\n(.*?)```").FindAllStringSubmatch(page, -1) {
+		block := strings.ReplaceAll("\n"+match[2], "\n"+match[1], "\n")[1:] // a block of a list is indented
+		if strings.HasPrefix(block, "apiVersion:") {
+			objects = append(objects, strings.Split(block, "\n---\n")...)
 		} else {
-			values = append(values, match[1])
+			values = append(values, block)
 		}
 	}
 	if len(values) < 3 || len(objects) < 5 {

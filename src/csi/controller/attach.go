@@ -7,6 +7,7 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"k8s.io/klog/v2"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/audit"
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/request"
@@ -19,8 +20,10 @@ import (
 // driver that this one replaces.
 const publishedName = "/volume-name"
 
-// attachedTo begins the description of attachments; the name of the Node follows.
-const attachedTo = "Node "
+// attachmentOf describes an attachment. Another cluster may have a Node with the same name.
+func (c *Controller) attachmentOf(node string) string {
+	return "Node " + node + " of cluster " + c.Owner.Cluster
+}
 
 // ControllerPublishVolume attaches a volume to the machine of a Node, and waits until it is attached.
 func (c *Controller) ControllerPublishVolume(ctx context.Context,
@@ -63,7 +66,7 @@ func (c *Controller) ControllerPublishVolume(ctx context.Context,
 		},
 		write: func(ctx context.Context, v resource.Volume) error {
 			err := c.Storage.AttachVolume(audit.WithCause(ctx, "attach volume to Node "+node), v, machine,
-				attachedTo+node)
+				c.attachmentOf(node))
 			return c.orFull(ctx, err, v, machine, node)
 		},
 	})
@@ -79,11 +82,15 @@ func (c *Controller) ControllerPublishVolume(ctx context.Context,
 // as many volumes as its Node may have. The cloud does not say why it refuses, so the volumes are counted. Those that
 // are being detached do not count, because there is room for another one soon.
 func (c *Controller) orFull(ctx context.Context, err error, wanted resource.Volume, machine, node string) error {
-	if !errors.Is(err, client.ErrConflict) || c.Kubernetes == nil {
+	if !refused(err) || c.Kubernetes == nil {
 		return err
 	}
 	all, listErr := c.Storage.Volumes(ctx, c.Poll)
 	limit, limitErr := c.Kubernetes.VolumeLimit(ctx, node, c.Owner.Driver)
+	if problem := errors.Join(listErr, limitErr); problem != nil {
+		klog.FromContext(ctx).Error(problem, "It is not known whether the machine of the Node has room for a volume",
+			"node", node, "volume", wanted.ID)
+	}
 	if listErr != nil || limitErr != nil || limit == 0 {
 		return err
 	}
@@ -125,7 +132,7 @@ func (c *Controller) ControllerUnpublishVolume(ctx context.Context,
 	var machine string
 	_, err = c.settle(ctx, id, settling{action: "detaching volume " + id + " from Node " + node,
 		decide: func(v resource.Volume) (step volume.Step, err error) {
-			machine, step = volume.Detach(v, ours)
+			machine, step = volume.Detach(v, func(a resource.Attachment) bool { return ours(v, a) })
 			return step, nil
 		},
 		write: func(ctx context.Context, v resource.Volume) error {
@@ -141,10 +148,11 @@ func (c *Controller) ControllerUnpublishVolume(ctx context.Context,
 // holders returns which attachments end if a volume is detached from a Node, or all if no Node is named: those to its
 // machine, and those that this driver made for it to a machine that no Node runs on any more. If the Node and its
 // machine do not exist, an attachment without description also counts, which the former driver may have made. A volume
-// that another Node has got meanwhile, or that a person attached elsewhere, stays there.
-func (c *Controller) holders(ctx context.Context, node string) (ours func(resource.Attachment) bool, err error) {
+// that another Node has got meanwhile, or that another cluster or a person attached elsewhere, stays there.
+func (c *Controller) holders(ctx context.Context, node string) (ours func(resource.Volume, resource.Attachment) bool,
+	err error) {
 	if node == "" {
-		return func(resource.Attachment) bool { return true }, nil
+		return func(resource.Volume, resource.Attachment) bool { return true }, nil
 	}
 	machine, err := c.Nodes.Machine(ctx, node)
 	if err != nil && status.Code(err) != codes.NotFound {
@@ -154,10 +162,23 @@ func (c *Controller) holders(ctx context.Context, node string) (ours func(resour
 	if err != nil {
 		return nil, problemOf("looking up the machines of all Nodes", err)
 	}
-	return func(a resource.Attachment) bool {
-		if machine != "" && a.Machine == machine {
+	return func(v resource.Volume, a resource.Attachment) bool {
+		switch {
+		case machine != "" && a.Machine == machine:
+			return true
+		case names[a.Machine] != "":
+			return false
+		case a.Description == c.attachmentOf(node):
 			return true
 		}
-		return names[a.Machine] == "" && (a.Description == attachedTo+node || machine == "" && a.Description == "")
+		// Earlier versions did not name the cluster, and the former driver wrote nothing.
+		former := a.Description == "Node "+node || machine == "" && a.Description == ""
+		return former && c.Owner.MayDelete("volume", v.ID, v.Labels) == nil
 	}, nil
+}
+
+// refused reports whether the cloud refused a write, possibly on account of an object's state. Which status says so is
+// not documented.
+func refused(err error) bool {
+	return errors.Is(err, client.ErrConflict) || errors.Is(err, client.ErrBadRequest)
 }

@@ -73,7 +73,7 @@ func (c *Controller) create(ctx context.Context, r *csi.CreateVolumeRequest,
 		return resource.Volume{}, err
 	}
 	if desired.Snapshot, err = source.snapshot(ctx, v); err != nil {
-		return resource.Volume{}, err
+		return resource.Volume{}, source.finish(ctx, err)
 	}
 	if exists {
 		err = desired.Same(v)

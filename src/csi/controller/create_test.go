@@ -284,9 +284,11 @@ func TestVolumeOfAnotherCluster(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			withRig(t, slow(time.Second), func(r *rig) {
 				id := r.foreign("pvc-1", theirs)
-				for _, err := range r.uses(id) {
-					r.fails(err, codes.FailedPrecondition, "volume "+id+` belongs to cluster "k8s-lost"`,
-						`this is cluster "k8s-test"`, "remove the labels "+label.CSIDriver)
+				want := []codes.Code{codes.PermissionDenied, codes.FailedPrecondition, codes.FailedPrecondition,
+					codes.FailedPrecondition} // csi-resizer understands FailedPrecondition as "in use"
+				for i, err := range r.uses(id) {
+					r.fails(err, want[i], "volume "+id+` belongs to cluster "k8s-lost"`, `this is cluster "k8s-test"`,
+						"check the name of the cluster", "set its labels", label.CSICluster+"=k8s-test")
 				}
 				r.counts(1, 0)
 				r.ok(r.observer().AttachVolume(r.Context(), r.only(), r.machines["worker-1"], ""))
@@ -303,7 +305,41 @@ func TestVolumeOfAnotherCluster(t *testing.T) {
 	}
 }
 
-// uses are the errors of requests that use a volume.
+// A volume is not detached from a machine of another cluster, also if that has a Node with the same name. Volumes of
+// this cluster are, by the description that earlier versions wrote.
+func TestDetachInAnotherCluster(t *testing.T) {
+	theirs := resource.Labels{label.CSIDriverName: "csi.test", label.CSICluster: "k8s-lost"}
+	ours := resource.Labels{label.CSIDriverName: "csi.test", label.CSICluster: "k8s-test"}
+	for name, test := range map[string]struct {
+		labels      resource.Labels
+		description string
+		stays       bool
+	}{
+		"theirs":                   {theirs, "Node worker-1 of cluster k8s-lost", true},
+		"theirs, earlier version":  {theirs, "Node worker-1", true},
+		"theirs, no description":   {theirs, "", true},
+		"nobody's":                 {nil, "Node worker-1 of cluster k8s-lost", true},
+		"nobody's, and attached":   {nil, "Node worker-1", true},
+		"nobody's, attached by us": {nil, "Node worker-1 of cluster k8s-test", false},
+		"ours":                     {ours, "Node worker-1 of cluster k8s-test", false},
+		"ours, earlier version":    {ours, "Node worker-1", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			withRig(t, slow(time.Second), func(r *rig) {
+				id := r.foreign("pvc-1", test.labels)
+				machine := must[[]string](r)(r.emulator.AddMachines(1))[0] // which is no Node here
+				r.ok(r.observer().AttachVolume(r.Context(), r.only(), machine, test.description))
+				<-time.After(2 * time.Second)
+				retried(r, r.ControllerUnpublishVolume, unpublish(id, "worker-1"))
+				if stays := len(r.only().Attachments) > 0; stays != test.stays {
+					t.Errorf("the volume stays attached: %t, want %t", stays, test.stays)
+				}
+			})
+		})
+	}
+}
+
+// uses are the errors of requests that use a volume: expand, snapshot, clone, attach.
 func (r *rig) uses(id string) []error {
 	r.Helper()
 	_, expanding := sidecar(r, r.ControllerExpandVolume, expand(id, 20))

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/audit"
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/request"
@@ -46,13 +48,13 @@ func (c *Controller) ControllerExpandVolume(ctx context.Context,
 	v, err = c.settle(ctx, id, settling{action: "expanding volume " + id,
 		decide: func(v resource.Volume) (volume.Step, error) {
 			if err := c.Owner.MayUse(v); err != nil {
-				return volume.Done, err
+				return volume.Done, retriedByResizer(err)
 			}
 			step, err := volume.Expand(v, size, resizable)
 			if step == volume.Write && sent {
 				step = volume.Wait
 			}
-			return step, err
+			return step, retriedByResizer(err)
 		},
 		write: func(ctx context.Context, v resource.Volume) error {
 			err := c.Storage.ResizeVolume(audit.WithCause(ctx, "expand volume "+v.Name), v, size)
@@ -65,4 +67,13 @@ func (c *Controller) ControllerExpandVolume(ctx context.Context,
 	}
 	return &csi.ControllerExpandVolumeResponse{CapacityBytes: v.Size * resource.GiB,
 		NodeExpansionRequired: r.GetVolumeCapability().GetBlock() == nil}, nil
+}
+
+// retriedByResizer returns an error with another code than FailedPrecondition. csi-resizer understands that one as "the
+// volume is in use", and does not try again before no pod uses the volume, also if the reason was another one.
+func retriedByResizer(err error) error {
+	if status.Code(err) != codes.FailedPrecondition {
+		return err
+	}
+	return status.Error(codes.PermissionDenied, status.Convert(err).Message())
 }

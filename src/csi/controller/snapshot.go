@@ -102,13 +102,13 @@ func (c *Controller) ensureSnapshot(ctx context.Context, wanted resource.Snapsho
 // orAttached returns the error of a snapshot, or a FailedPrecondition error if the cloud refused it and the volume is
 // attached. Some clouds make no snapshots of such volumes, and do not say that this is the reason.
 func (c *Controller) orAttached(ctx context.Context, err error, wanted resource.Snapshot) error {
-	refusal, refused := errors.AsType[*client.Error](err)
-	if !refused || !errors.Is(err, client.ErrConflict) {
+	refusal, answered := errors.AsType[*client.Error](err)
+	if !answered || !refused(err) {
 		return err
 	}
 	source, readErr := c.volume(ctx, wanted.Volume, c.Poll)
 	held, inUse := source.InUse()
-	if readErr != nil || !inUse {
+	if readErr != nil || !inUse || source.Status != resource.VolumeAttached {
 		return err
 	}
 	return status.Errorf(codes.FailedPrecondition, "creating snapshot %s of volume %s: the cloud refused it while the "+

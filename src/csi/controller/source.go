@@ -104,6 +104,9 @@ func (c *Controller) cloneSnapshot(ctx context.Context, name string, original re
 		return "", err
 	}
 	for pause := c.Poll; volume.Restorable(snapshot) != nil; pause = min(pause*2, maxPoll) {
+		if snapshot.Status == resource.VolumeFailed {
+			return "", c.replaceFailedSnapshot(ctx, snapshot)
+		}
 		if err := volume.Restorable(snapshot); !isRetried(err) || !sleep(ctx, pause) {
 			return "", err
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"maps"
 	"strings"
 	"time"
@@ -67,7 +68,9 @@ func (o Owner) MayUse(v resource.Volume) error {
 	if o.mayOwn(v.Labels) {
 		return nil
 	}
-	return o.checkUnowned(v)
+	return o.checkUnowned(v, fmt.Sprintf("check the name of the cluster in the configuration of the driver; if no "+
+		"other cluster uses the volume any more, set its labels %s=%s and %s=%s in the cloud", label.CSIDriverName,
+		o.Driver, label.CSICluster, o.Cluster))
 }
 
 // Adopted reports whether an existing volume was adopted for the PersistentVolume with the name. The error is
@@ -76,7 +79,8 @@ func (o Owner) MayUse(v resource.Volume) error {
 func (o Owner) Adopted(v resource.Volume, name string) (bool, error) {
 	switch by := v.Annotations[label.CSIAdoptedBy]; {
 	case !o.Owns(v.Labels):
-		return false, o.checkUnowned(v)
+		return false, o.checkUnowned(v, fmt.Sprintf("if no other cluster uses the volume any more, remove the labels "+
+			"%s, %s and %s in the cloud", label.CSIDriver, label.CSIDriverName, label.CSICluster))
 	case by == name:
 		return true, nil
 	case by == "":
@@ -90,15 +94,15 @@ func (o Owner) Adopted(v resource.Volume, name string) (bool, error) {
 	}
 }
 
-// checkUnowned returns a FailedPrecondition error for a volume that belongs to another cluster or driver.
-func (o Owner) checkUnowned(v resource.Volume) error {
+// checkUnowned returns a FailedPrecondition error for a volume that belongs to another cluster or driver. Next is what
+// to do about it.
+func (o Owner) checkUnowned(v resource.Volume, next string) error {
 	if v.Labels[label.CSIDriver] == "" && v.Labels[label.CSIDriverName] == "" && v.Labels[label.CSICluster] == "" {
 		return nil
 	}
 	return status.Errorf(codes.FailedPrecondition, "volume %s belongs to cluster %q and driver %q, as its labels say, "+
-		"and this is cluster %q with driver %q; if no other cluster uses the volume any more, remove the labels %s, "+
-		"%s and %s in the cloud", v.ID, v.Labels[label.CSICluster], v.Labels[label.CSIDriverName], o.Cluster, o.Driver,
-		label.CSIDriver, label.CSIDriverName, label.CSICluster)
+		"and this is cluster %q with driver %q; %s", v.ID, v.Labels[label.CSICluster], v.Labels[label.CSIDriverName],
+		o.Cluster, o.Driver, next)
 }
 
 // maxName is the maximum length of names in the cloud.
