@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool/workerpooltest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/controller"
+	"github.com/thalassa-cloud/thalassa-ccm/src/csi/driver"
 	csivolume "github.com/thalassa-cloud/thalassa-ccm/src/csi/volume"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
@@ -91,10 +93,11 @@ func (r *csiRunning) begin(ctx context.Context) {
 	go reloader.Run(ctx)
 	r.controller = controller.New(controller.Options{Storage: storage.New(api, region), Region: region,
 		Owner: csivolume.Owner{Driver: "csi.k8s.thalassa.cloud", Cluster: "k8s-test"}})
-	r.calls, r.registry = grpcprometheus.NewServerMetrics(), prometheus.NewRegistry()
+	own := driver.Described()
+	r.calls, r.registry = own[0].(*grpcprometheus.ServerMetrics), prometheus.NewRegistry()
 	up := prometheus.NewGauge(prometheus.GaugeOpts{Name: "up", Help: "Prometheus itself adds it."})
 	up.Set(1)
-	r.registry.MustRegister(append(append(api.Collectors(), reloader.Collectors()...), r.calls, up)...)
+	r.registry.MustRegister(append(slices.Concat(api.Collectors(), reloader.Collectors(), own), up)...)
 }
 
 // credentials writes the file with the credentials.

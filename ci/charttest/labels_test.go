@@ -3,6 +3,7 @@ package charttest
 import (
 	"fmt"
 	"maps"
+	"net/http"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-base/metrics/legacyregistry"
@@ -115,6 +117,7 @@ func openLabels() map[string]*regexp.Regexp {
 		"code": regexp.MustCompile(`^[1-5]\d\d$`), "service": word, "quota": word, "state": word,
 		"clusterCIDR": regexp.MustCompile("^" + regexp.QuoteMeta(podNetwork) + "$"),
 		"version":     build, "revision": build, "committed": build, "go_version": build,
+		"grpc_service": regexp.MustCompile(`^csi\.v1\.\w+$`), "grpc_method": word, "grpc_code": word,
 	}
 }
 
@@ -158,6 +161,19 @@ func TestLabelsAreBounded(t *testing.T) {
 				}
 			}
 		})
+	}
+	for _, series := range recordCSI(t, "thalassa-system", func(r *csiRunning) {
+		_, err := r.emulator.Inject(fault.Rule{Operation: "*", Probability: 0.5, Seed: 1,
+			Effect: refuse(http.StatusInternalServerError)})
+		r.must(err)
+	}).series {
+		if name := base(series.Get(model.MetricNameLabel)); !ofLibraries(name) && name != "up" { // which Prometheus adds
+			page.wantDocumented(t, series)
+			seen[name] = true
+		}
+		if strings.Contains(series.String(), "pvc-") {
+			t.Errorf("%s identifies a volume", series)
+		}
 	}
 	for kind := range inventory.New(nil, inventory.Scope{}).Ages() {
 		if !strings.Contains(page.values["kind"], "`"+kind+"`") {

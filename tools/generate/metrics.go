@@ -153,7 +153,7 @@ const metricsIntroduction = `# Metrics
 
 <!-- Made by "make generate" from the collectors that count: their names, types, labels and help. -->
 
-These are the metrics of the cloud controller manager, and those of [the CSI driver](#the-csi-driver). They are served on ` + "`/metrics`" + ` of the secure port of the cloud controller manager, to clients that the cluster authorizes ([guide](../guides/monitoring.md)). Also served are those of the Kubernetes
+These are the metrics of the cloud controller manager, and those of [the CSI driver](#the-csi-driver), which serves its own. Those of the cloud controller manager are served on ` + "`/metrics`" + ` of its secure port, to clients that the cluster authorizes ([guide](../guides/monitoring.md)). Also served are those of the Kubernetes
 libraries: ` + "`workqueue_*` (Services wait in the queue `service`), `rest_client_*`, `leader_election_master_status`, `running_managed_controllers`" + `.
 `
 
@@ -187,15 +187,14 @@ func metricsGroups() []struct{ prefix, title, note string } {
 			"explains drift and orphans."},
 		{"service_controller_", "Services, with the names of the library", "The service controller of Kubernetes' " +
 			"library has the same metrics, so that existing dashboards and alerts continue to work."},
-		{grpcPrefix, "The CSI driver", "Only the CSI driver, in the controller and in the node plug-in. The " +
-			"controller also has the metrics of calls to Thalassa Cloud, of credentials and certificates, and of " +
-			"caches, for volumes and machines. Both serve `/metrics` by HTTP, without authentication, because the " +
-			"sidecars in the same pod serve HTTP only: authorization for one port of several would need permissions " +
-			"and would not limit what is visible. No metric contains a secret. Set `networkPolicy.enabled` and " +
+		{grpcPrefix, "The CSI driver", "The controller and the node plug-in of the CSI driver have these metrics. The " +
+			"controller also has those of calls to Thalassa Cloud, of credentials and certificates, and of the lists " +
+			"of volumes and machines. Both serve `/metrics` by HTTP, without authentication. The sidecars in the same " +
+			"pod cannot authenticate clients either. No metric contains a secret. Set `networkPolicy.enabled` and " +
 			"`networkPolicy.metricsFrom` (Kustomize: the component `network-policy-csi`) to limit who can connect to " +
 			"these ports."},
-		{"thalassa_csi_", "The build of the CSI driver", "Only the CSI driver, in the controller and in the node " +
-			"plug-in."},
+		{"thalassa_csi_", "The build of the CSI driver", "The controller and the node plug-in of the CSI driver " +
+			"have it."},
 		{"", "The program", "The version of the program, pod networks and routes."},
 	}
 }
