@@ -167,7 +167,8 @@ func TestLabelsAreBounded(t *testing.T) {
 			Effect: refuse(http.StatusInternalServerError)})
 		r.must(err)
 	}).series {
-		if name := base(series.Get(model.MetricNameLabel)); !ofLibraries(name) && name != "up" { // which Prometheus adds
+		// Prometheus adds "up".
+		if name := base(series.Get(model.MetricNameLabel)); !ofLibraries(name) && name != "up" {
 			page.wantDocumented(t, series)
 			seen[name] = true
 		}

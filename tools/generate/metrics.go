@@ -187,12 +187,12 @@ func metricsGroups() []struct{ prefix, title, note string } {
 			"explains drift and orphans."},
 		{"service_controller_", "Services, with the names of the library", "The service controller of Kubernetes' " +
 			"library has the same metrics, so that existing dashboards and alerts continue to work."},
-		{grpcPrefix, "The CSI driver", "The controller and the node plug-in of the CSI driver have these metrics. The " +
-			"controller also has those of calls to Thalassa Cloud, of credentials and certificates, and of the lists " +
-			"of volumes and machines. Both serve `/metrics` by HTTP, without authentication. The sidecars in the same " +
-			"pod cannot authenticate clients either. No metric contains a secret. Set `networkPolicy.enabled` and " +
-			"`networkPolicy.metricsFrom` (Kustomize: the component `network-policy-csi`) to limit who can connect to " +
-			"these ports."},
+		{grpcPrefix, "The CSI driver", "The controller and the node plug-in of the CSI driver have these metrics. " +
+			"The controller also has those of calls to Thalassa Cloud, of credentials and certificates, and of " +
+			"the lists of volumes and machines. Both serve `/metrics` by HTTP, without authentication. The sidecars " +
+			"in the same pod cannot authenticate clients either. No metric contains a secret. Set " +
+			"`networkPolicy.enabled` and `networkPolicy.metricsFrom` (Kustomize: the component " +
+			"`network-policy-csi`) to limit who can connect to these ports."},
 		{"thalassa_csi_", "The build of the CSI driver", "The controller and the node plug-in of the CSI driver " +
 			"have it."},
 		{"", "The program", "The version of the program, pod networks and routes."},

@@ -91,8 +91,8 @@ func (r router) spread(address netip.Addr, destinations []netip.Addr) error {
 	return nil
 }
 
-// replace replaces all routes to the destination of a route. The kernel replaces only one of the routes of IPv6. Without
-// a route, packets are answered with an error for a moment, so one that is the same stays.
+// replace replaces all routes to the destination of a route. The kernel replaces only one of the routes of IPv6.
+// Without a route, packets are answered with an error for a moment, so one that is the same stays.
 func (r router) replace(route *netlink.Route) error {
 	if route.Dst.IP.To4() != nil {
 		return r.handle.RouteReplace(route)
