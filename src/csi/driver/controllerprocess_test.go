@@ -100,6 +100,7 @@ func subjectToken(t *testing.T, emulated *emulator.Emulator, ttl time.Duration) 
 // The cloud gives a token for that of the pod, and refuses one that has expired.
 func TestDefect17_ControllerHasTimeoutsAndWorkloadIdentity(t *testing.T) {
 	withCloud(t, func(t *testing.T, emulated *emulator.Emulator) {
+		t.Helper()
 		process := newProcess(t, emulated, subjectToken(t, emulated, time.Hour))
 		if got := process.cloud.DrainTimeout(); got != 7*time.Second {
 			t.Errorf("calls to the cloud take at most %s, want 7s", got)
@@ -122,6 +123,7 @@ func TestDefect17_ControllerHasTimeoutsAndWorkloadIdentity(t *testing.T) {
 // A list of machines is as old as inventory.machineAge permits.
 func TestMachineAgeIsConfigured(t *testing.T) {
 	withCloud(t, func(t *testing.T, emulated *emulator.Emulator) {
+		t.Helper()
 		if _, err := emulated.AddMachine(emulator.MachineSpec{Name: "worker-1"}); err != nil {
 			t.Fatal(err)
 		}
@@ -207,6 +209,7 @@ func TestRequestsAreDocumented(t *testing.T) {
 		documented = append(documented, one[1])
 	}
 	withCloud(t, func(t *testing.T, emulated *emulator.Emulator) {
+		t.Helper()
 		sent := requestsOfAllWork(t, emulated)
 		slices.Sort(documented)
 		if !slices.Equal(sent, documented) {
