@@ -43,8 +43,8 @@ func (d dashboard) shownBy(t *testing.T, data storage.Queryable, namespace strin
 	return shown
 }
 
-// TestDashboardsShowChosenNamespaces: the releases of two tenants have the same name, and only the namespaces tell
-// their metrics apart. Other programs have some of these metrics, too, such as the CSI driver. Their metrics are in no
+// TestDashboardsShowChosenNamespaces: the releases of two tenants have the same name, and their metrics differ only
+// in the namespaces. Other programs have some of these metrics, too, such as the CSI driver. Their metrics are in no
 // panel, not even if a job without a name of its own collects the metrics of all pods in a namespace.
 func TestDashboardsShowChosenNamespaces(t *testing.T) {
 	other := recordCSI(t, "tenant-a", func(*csiRunning) {})

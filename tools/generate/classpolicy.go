@@ -12,8 +12,8 @@ import (
 // classNote is why a policy that cannot be evaluated refuses nothing.
 const classNote = `# Made by "make generate" from the parameters that src/csi/volume reads.
 
-# An error of the policy itself must not stop every class. Nothing is lost then: the driver refuses to create volumes and snapshots with
-# the same parameters, and an event of the claim or of the snapshot has the reason.
+# An error of the policy itself must not stop every class. Nothing is lost then: the driver refuses to create volumes and
+# snapshots with the same parameters, and an event of the claim or of the snapshot has the reason.
 failurePolicy: Ignore
 matchConstraints:
   resourceRules:
@@ -40,10 +40,12 @@ const storageClassRules = `variables:
       [FILESYSTEM_NAMES].filter(name, name in variables.parameters)
   - name: problems
     expression: >-
-      variables.unknown.transformList(i, name, i < SHOWN, "parameter " + strings.quote(name) + " is not known; the parameters are KNOWN") +
+      variables.unknown.transformList(i, name, i < SHOWN, "parameter " + strings.quote(name) +
+      " is not known; the parameters are KNOWN") +
       variables.filesystems.filter(name, !(variables.parameters[name] in [FILESYSTEMS])).map(name, "parameter " +
       name + ": filesystem " + strings.quote(variables.parameters[name]) + " is not supported; use one of SUPPORTED") +
-      (size(variables.filesystems) > 1 ? ["parameters " + variables.filesystems.join(" and ") + " exclude each other; use the second one"] : [])
+      (size(variables.filesystems) > 1 ? ["parameters " + variables.filesystems.join(" and ") +
+      " exclude each other; use " + variables.filesystems[1]] : [])
 `
 
 // snapshotClassRules let a class keep the parameters that it had before.
@@ -58,7 +60,8 @@ const snapshotClassRules = `variables:
       !(name in variables.before && variables.before[name] == value), name) : []
   - name: problems
     expression: >-
-      variables.unknown.transformList(i, name, i < SHOWN, "parameter " + strings.quote(name) + " is not known; there are no parameters")
+      variables.unknown.transformList(i, name, i < SHOWN, "parameter " + strings.quote(name) +
+      " is not known; there are no parameters")
 `
 
 // classVerdict ends a policy. A message may have 5 KiB: 1200 characters never are more, whatever alphabet they are in.

@@ -153,7 +153,9 @@ const metricsIntroduction = `# Metrics
 
 <!-- Made by "make generate" from the collectors that count: their names, types, labels and help. -->
 
-These are the metrics of the cloud controller manager, and those of [the CSI driver](#the-csi-driver), which serves its own. Those of the cloud controller manager are served on ` + "`/metrics`" + ` of its secure port, to clients that the cluster authorizes ([guide](../guides/monitoring.md)). Also served are those of the Kubernetes
+These are the metrics of the cloud controller manager, and those of [the CSI driver](#the-csi-driver), which
+serves its own. Those of the cloud controller manager are served on ` + "`/metrics`" + ` of its secure port, to clients
+that the cluster authorizes ([guide](../guides/monitoring.md)). Also served are those of the Kubernetes
 libraries: ` + "`workqueue_*` (Services wait in the queue `service`), `rest_client_*`, `leader_election_master_status`, `running_managed_controllers`" + `.
 `
 

@@ -45,7 +45,7 @@ func (k KubernetesAPI) Object(ctx context.Context, kind schema.GroupVersionResou
 	return k.Metadata.Resource(kind).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
-// VolumeLimit implements Kubernetes. The CSINode has the limit that the node plug-in told the kubelet.
+// VolumeLimit implements Kubernetes. The CSINode has the limit that the node plug-in reported to the kubelet.
 func (k KubernetesAPI) VolumeLimit(ctx context.Context, node, driver string) (int, error) {
 	object, err := k.CSINodes.CSINodes().Get(ctx, node, metav1.GetOptions{})
 	if err != nil {
