@@ -1,6 +1,7 @@
 package declaration
 
 import (
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -186,9 +187,7 @@ func TestTerraformSnapshotPolicy(t *testing.T) {
 		body := values{"name": "acc", "description": "d", "ttl": week, "keepCount": 3, "enabled": true,
 			"schedule": "0 2 * * *", "timezone": "UTC", "target": target}
 		create := values{"region": at(c.named("/v1/regions", "nl-01"), "identity")}
-		for field, value := range body {
-			create[field] = value
-		}
+		maps.Copy(create, body)
 		path := c.ensure("/v1/snapshot-policies", create)
 		c.shows(path, body, "slug", "nextSnapshotAt", "region.slug")
 		body["ttl"], body["keepCount"], body["enabled"], body["schedule"] = 2*week, 5, false, "0 4 * * *"
