@@ -40,8 +40,8 @@ func newNodeCommand(e Environment) *cobra.Command {
 	set := cmd.Flags()
 	set.StringVar(&flags.node, "node-name", e.Getenv("NODE_NAME"),
 		"Name of the Node that the plug-in runs on. Required; the default is the environment variable NODE_NAME.")
-	set.StringVar(&flags.region, "region", "", "Region of the Node. Empty: that of its label "+
-		""+corev1.LabelTopologyRegion+".")
+	set.StringVar(&flags.region, "region", "",
+		"Region of the Node. Empty: that of its label "+corev1.LabelTopologyRegion+".")
 	set.StringVar(&flags.zone, "zone", "",
 		"Zone of the Node. Empty: that of its label "+corev1.LabelTopologyZone+", if it has one.")
 	set.Int64Var(&flags.limit, "volume-limit", DefaultVolumeLimit, "Number of volumes that the machine can have.")
