@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
 
+	"golang.org/x/sys/unix"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -26,6 +28,10 @@ const linkPrefix = "scsi-0QEMU_QEMU_HARDDISK_"
 const (
 	// sysBlock has a folder for each block device.
 	sysBlock = "/sys/class/block"
+	// serialHeader is the length of what precedes the serial number in the vital product data of SCSI devices.
+	serialHeader = 4
+	// checkedSize is how much of a device must be readable. It has the signatures of filesystems and partitions.
+	checkedSize = 1 << 20
 	// lookInterval is the time between two looks for a device that was attached just now.
 	lookInterval = 200 * time.Millisecond
 	// maxLook is how long a request waits for a device.
@@ -49,17 +55,40 @@ func (d Devices) Find(id string) (string, error) {
 	return device, nil
 }
 
-// hasSerial reports whether the kernel knows no serial number of a device, or the one that contains the identity. The
-// link of a volume that was attached before may still refer to its former device, which another volume may have now.
-// sys has a folder for each block device.
+// hasSerial reports whether the kernel knows no serial number of a device, or the identity is that number. The link of
+// a volume that was attached before may still refer to its former device, which another volume may have now. sys has a
+// folder for each block device.
 func hasSerial(sys, device, id string) bool {
 	block := filepath.Join(sys, filepath.Base(device))
-	for _, file := range []string{"device/vpd_pg80", "serial"} { // SCSI, virtio
-		if serial, err := os.ReadFile(filepath.Join(block, file)); err == nil {
-			return bytes.Contains(serial, []byte(id))
-		}
+	if page, err := os.ReadFile(filepath.Join(block, "device/vpd_pg80")); err == nil { // SCSI
+		return len(page) >= serialHeader && trimmed(page[serialHeader:]) == id
+	}
+	if serial, err := os.ReadFile(filepath.Join(block, "serial")); err == nil { // virtio
+		return trimmed(serial) == id
 	}
 	return true
+}
+
+// trimmed returns a serial number without what devices fill it up with.
+func trimmed(serial []byte) string { return string(bytes.Trim(serial, " \n\x00")) }
+
+// check returns an error unless the volume still has the device, and its beginning can be read. Mounting formats a
+// device on which blkid finds nothing, and blkid finds nothing on one that has disappeared or cannot be read.
+func (d Devices) check(id, device string) error {
+	file, err := os.Open(device)
+	if err == nil {
+		_, err = io.CopyN(io.Discard, file, checkedSize)
+		_ = file.Close()
+	}
+	if err != nil {
+		return status.Errorf(codes.Internal, "reading the beginning of the device %s of volume %s: %v; it is not "+
+			"formatted; it is retried", device, id, err)
+	}
+	if found, err := d.Find(id); err != nil || found != device {
+		return status.Errorf(codes.Unavailable, "volume %s had the device %s, and has %q now (%v); it is not "+
+			"formatted; it is retried", id, device, found, err)
+	}
+	return nil
 }
 
 func (d Devices) link(id string) string {
@@ -96,4 +125,16 @@ func sizeOf(device string) (int64, error) {
 		return 0, fmt.Errorf("reading the size of %s: %w", device, err)
 	}
 	return size, nil
+}
+
+// deviceNumber returns the number of the device that a device node is for.
+func deviceNumber(path string) (uint64, error) {
+	var found unix.Stat_t
+	if err := unix.Stat(path, &found); err != nil {
+		return 0, fmt.Errorf("reading the state of %s: %w", path, err)
+	}
+	if found.Mode&unix.S_IFMT != unix.S_IFBLK {
+		return 0, fmt.Errorf("%s is not a block device", path)
+	}
+	return found.Rdev, nil
 }

@@ -3,6 +3,8 @@ package node
 import (
 	"cmp"
 	"context"
+	"io/fs"
+	"slices"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
@@ -10,6 +12,7 @@ import (
 	mount "k8s.io/mount-utils"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/request"
+	"github.com/thalassa-cloud/thalassa-ccm/src/csi/volume"
 )
 
 // NodeExpandVolume resizes the filesystem of a volume that has become larger. A block device needs nothing.
@@ -46,20 +49,37 @@ func (n *Node) NodeExpandVolume(_ context.Context,
 		return nil, err
 	}
 	if !block {
-		if mounted, err := n.isMountPoint(path); err != nil || !mounted {
+		if found, err := n.mountedAt(id, path, device); err != nil || found == nil {
 			return nil, notMounted(err, id, path)
 		}
-		if err := n.grow(id, device, path); err != nil {
+		if err := n.grow(id, device, path, r.GetVolumeCapability()); err != nil {
 			return nil, err
 		}
 	}
 	return &csi.NodeExpandVolumeResponse{CapacityBytes: size}, nil
 }
 
-// grow resizes the filesystem of a device, if it is smaller than the device.
-func (n *Node) grow(id, device, path string) error {
+// isBlock reports whether the volume is used as a block device at the path.
+func (n *Node) isBlock(r *csi.NodeExpandVolumeRequest, path string) (bool, error) {
+	if r.GetVolumeCapability() != nil {
+		return r.GetVolumeCapability().GetBlock() != nil, nil
+	}
+	mode, err := modeOf(r.GetVolumeId(), path)
+	return mode&fs.ModeDevice != 0, err
+}
+
+// grow resizes the filesystem of a device, if it is smaller than the device. A filesystem that is mounted read-only
+// keeps its size, and one that volumes are not formatted with, because there is no program that resizes it.
+func (n *Node) grow(id, device, path string, c *csi.VolumeCapability) error {
+	if isReadOnly(c) {
+		return nil
+	}
 	resizer := mount.NewResizeFs(n.Mounter.Exec)
-	needed, err := resizer.NeedResize(device, path)
+	format, err := n.Mounter.GetDiskFormat(device)
+	needed := err == nil && slices.Contains(volume.Filesystems(), format)
+	if needed {
+		needed, err = resizer.NeedResize(device, path)
+	}
 	if err == nil && needed {
 		_, err = resizer.Resize(device, path)
 	}

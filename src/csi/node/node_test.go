@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -35,7 +36,7 @@ func newRig(tb testing.TB) *rig {
 	tb.Helper()
 	r := &rig{TB: tb, folder: tb.TempDir(), mounter: mount.NewFakeMounter(nil)}
 	r.Node = New(Options{Name: "worker-1", Devices: Devices(r.folder),
-		Mounter: mount.NewSafeFormatAndMount(r.mounter, &r.programs),
+		Mounter: mount.NewSafeFormatAndMount(steps{r.mounter, &r.programs}, &r.programs),
 		Place: func(context.Context) (Place, error) {
 			return Place{Region: "nl-01", Zone: "nl-01a", Limit: 20}, nil
 		}})
@@ -48,6 +49,34 @@ type programs struct {
 	formatted string // filesystem of all devices; "" is none
 	mu        sync.Mutex
 	ran       []string
+	// done is called after each mount, unmount and program, with its name; an error makes the step fail although it was
+	// done. It may be nil.
+	done func(step string) error
+}
+
+func (p *programs) finish(step string) error {
+	if p.done == nil {
+		return nil
+	}
+	return p.done(step)
+}
+
+// steps calls programs.done after each mount and unmount.
+type steps struct {
+	mount.Interface
+	*programs
+}
+
+func (s steps) Mount(source, target, filesystem string, options []string) error {
+	return cmp.Or(s.Interface.Mount(source, target, filesystem, options), s.finish("mount"))
+}
+
+func (s steps) MountSensitive(source, target, filesystem string, options, secret []string) error {
+	return cmp.Or(s.Interface.MountSensitive(source, target, filesystem, options, secret), s.finish("mount"))
+}
+
+func (s steps) Unmount(target string) error {
+	return cmp.Or(s.Interface.Unmount(target), s.finish("umount"))
 }
 
 // Command implements utilexec.Interface.
@@ -63,6 +92,9 @@ func (p *programs) Command(name string, args ...string) utilexec.Cmd {
 		output = "TYPE=" + p.formatted + "\n"
 	case strings.HasPrefix(name, "mkfs."):
 		p.formatted = strings.TrimPrefix(name, "mkfs.")
+	}
+	if err == nil {
+		err = p.finish(name)
 	}
 	return &testingexec.FakeCmd{CombinedOutputScript: []testingexec.FakeAction{
 		func() ([]byte, []byte, error) { return []byte(output), nil, err }}}
@@ -80,13 +112,12 @@ func (p *programs) count(prefix string) (n int) {
 	return n
 }
 
-// device makes the device of a volume, of a number of bytes.
+// device makes the device of a volume, of a number of bytes. It appears with its size.
 func (r *rig) device(id string, size int64) string {
 	r.Helper()
 	path := filepath.Join(r.folder, linkPrefix+id)
-	if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Truncate(path, size)); err != nil {
-		r.Fatal(err)
-	}
+	made := filepath.Join(r.TempDir(), "device")
+	r.ok(errors.Join(os.WriteFile(made, nil, 0o600), os.Truncate(made, size), os.Rename(made, path)))
 	return path
 }
 
@@ -235,30 +266,25 @@ func TestNoFormat(t *testing.T) {
 // A link may refer to the former device of a volume, which another volume has now.
 func TestSerialNumber(t *testing.T) {
 	sys := t.TempDir()
-	for device, files := range map[string][2]string{"sdb": {"device/vpd_pg80", "\x00\x80\x00\x04v-1 "},
-		"vdc": {"serial", "v-1"}} {
+	for device, files := range map[string][2]string{
+		"sdb": {"device/vpd_pg80", "\x00\x80\x00\x04v-1 "}, "sdc": {"device/vpd_pg80", "\x00\x80\x00\x04v-12"},
+		"sdd": {"device/vpd_pg80", "\x00\x80"}, "vdc": {"serial", "v-1"}, "vdd": {"serial", "v-12\n"},
+	} {
 		name := filepath.Join(sys, device, files[0])
 		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, []byte(files[1]),
 			0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for device, want := range map[string]bool{"/dev/sdb": true, "/dev/vdc": true, "/dev/loop7": true} {
+	for device, want := range map[string]bool{"/dev/sdb": true, "/dev/vdc": true, "/dev/loop7": true,
+		"/dev/sdc": false, "/dev/sdd": false, "/dev/vdd": false} {
 		if got := hasSerial(sys, device, "v-1"); got != want {
 			t.Errorf("%s has the serial number of v-1: %v, want %v", device, got, want)
 		}
 	}
-	if hasSerial(sys, "/dev/sdb", "v-2") || hasSerial(sys, "/dev/vdc", "v-2") {
-		t.Error("a device has the serial number of another volume")
+	if !hasSerial(sys, "/dev/sdc", "v-12") || !hasSerial(sys, "/dev/vdd", "v-12") {
+		t.Error("a device lacks the serial number of its volume")
 	}
-}
-
-func TestAnotherDeviceIsMounted(t *testing.T) {
-	r := newRig(t)
-	device := r.device("v-1", 1<<20)
-	r.ok(os.MkdirAll(r.staging("v-1"), 0o700))
-	r.ok(r.mounter.Mount("/dev/other", r.staging("v-1"), "ext4", nil))
-	r.fails(r.stageVolume("v-1", capability("")), codes.Internal, "/dev/other is mounted at", device+" is wanted")
 }
 
 func TestDeviceAppearsLate(t *testing.T) {
@@ -396,8 +422,13 @@ func TestWrongRequests(t *testing.T) {
 	r.fails(r.stageVolume("v-1", nil), codes.InvalidArgument, "capabilities are missing")
 	r.fails(r.stageVolume("v-1", shared), codes.InvalidArgument, "use the access mode ReadWriteOnce")
 	r.fails(r.stageVolume("v-1", capability("../ext4")), codes.InvalidArgument, "use one of ext4")
+	r.fails(r.publishVolume("v-1", "pod-1", capability(""), false), codes.NotFound, "volume v-1 has no device")
+	r.device("v-1", 1<<20)
 	r.fails(r.publishVolume("v-1", "pod-1", capability(""), false), codes.FailedPrecondition,
 		"not mounted at its staging path")
+	for _, filesystem := range []string{"tmpfs", "proc", "bind"} {
+		r.fails(r.stageVolume("v-1", capability(filesystem)), codes.InvalidArgument, "use one of ext4")
+	}
 	r.fails(r.publishVolume("v-1", "pod-1", shared, false), codes.InvalidArgument)
 	_, err := r.NodePublishVolume(t.Context(), &csi.NodePublishVolumeRequest{VolumeId: "v-1", TargetPath: "/t"})
 	r.fails(err, codes.InvalidArgument, "staging target path is missing")

@@ -3,13 +3,11 @@ package node
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
-	"golang.org/x/sys/unix"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -33,85 +31,83 @@ func (n *Node) NodePublishVolume(_ context.Context, r *csi.NodePublishVolumeRequ
 		return nil, err
 	}
 	defer end()
-	source := staging
-	if r.GetVolumeCapability().GetBlock() != nil {
-		if source, err = n.Devices.Find(id); err != nil {
-			return nil, err
-		}
-	} else if staged, err := n.isMountPoint(staging); err != nil || !staged {
-		return nil, unstaged(err, id, staging)
-	}
-	if published, err := n.isMountPoint(target); err != nil || published {
-		return &csi.NodePublishVolumeResponse{}, err
-	}
-	if r.GetVolumeCapability().GetAccessMode().GetMode() == csi.VolumeCapability_AccessMode_SINGLE_NODE_SINGLE_WRITER {
-		if err := n.checkSingle(id, source, staging); err != nil {
-			return nil, err
-		}
-	}
-	if err := makeTarget(target, r.GetVolumeCapability().GetBlock() != nil); err != nil {
-		return nil, status.Errorf(codes.Internal, "making the target path of volume %s: %v", id, err)
-	}
-	if err := n.Mounter.Mount(source, target, "", bindOptions(r)); err != nil {
-		return nil, status.Errorf(codes.Internal, "mounting volume %s at %s: %v", id, target, err)
-	}
-	return &csi.NodePublishVolumeResponse{}, nil
+	return &csi.NodePublishVolumeResponse{}, n.mounting(target, func() error { return n.mountTarget(r) })
 }
 
-// checkSingle returns a FailedPrecondition error if the volume is published already. source is its staging path, or its
-// device.
-func (n *Node) checkSingle(id, source, staging string) error {
-	lookUp := n.Mounter.GetMountRefs
-	if source != staging {
-		lookUp = n.mountsOfDevice
-	}
-	paths, err := lookUp(source)
+// mountTarget mounts the volume at the target path, unless it is.
+func (n *Node) mountTarget(r *csi.NodePublishVolumeRequest) error {
+	id, staging := r.GetVolumeId(), r.GetStagingTargetPath()
+	device, err := n.Devices.Find(id)
 	if err != nil {
-		return status.Errorf(codes.Internal, "looking up where volume %s is mounted: %v", id, err)
+		return err
 	}
-	for _, other := range paths {
-		if other != staging {
-			return status.Errorf(codes.FailedPrecondition, "volume %s can be used by one pod at a time, and is "+
-				"mounted at "+
-				"%s already; delete the other pod", id, other)
+	source, wantReadOnly := device, wantsReadOnly(r)
+	if r.GetVolumeCapability().GetBlock() == nil {
+		staged, err := n.mountedAt(id, staging, device)
+		if err != nil || staged == nil {
+			return unstaged(err, id, staging)
 		}
+		source, wantReadOnly = staged.Path, wantReadOnly || slices.Contains(staged.Opts, readOnly)
+	}
+	if published, err := n.published(r, device, wantReadOnly); err != nil || published {
+		return err
+	}
+	return n.publish(r, source, device)
+}
+
+// published reports whether the device is mounted at the target path, read-only or not. It is an error if it is
+// read-only and should not be.
+func (n *Node) published(r *csi.NodePublishVolumeRequest, device string, wantReadOnly bool) (bool, error) {
+	id, target := r.GetVolumeId(), r.GetTargetPath()
+	found, err := n.mountedAt(id, target, device)
+	if err != nil || found == nil {
+		return false, err
+	}
+	switch isReadOnly := slices.Contains(found.Opts, readOnly); {
+	case isReadOnly == wantReadOnly:
+		return true, nil
+	case isReadOnly:
+		return false, status.Errorf(codes.Unavailable, "volume %s is mounted read-only at %s already, and is wanted "+
+			"for writing; delete the pod", id, target)
+	}
+	// A mount becomes read-only in a second step, before which the plug-in ended.
+	if err := n.Mounter.Unmount(target); err != nil {
+		return false, status.Errorf(codes.Unavailable, "unmounting volume %s from %s, where it is not read-only: %v",
+			id, target, err)
+	}
+	return false, nil
+}
+
+// publish mounts the source, which is the staging path or the device, at the target path.
+func (n *Node) publish(r *csi.NodePublishVolumeRequest, source, device string) error {
+	id, target, block := r.GetVolumeId(), r.GetTargetPath(), r.GetVolumeCapability().GetBlock() != nil
+	if r.GetVolumeCapability().GetAccessMode().GetMode() == csi.VolumeCapability_AccessMode_SINGLE_NODE_SINGLE_WRITER {
+		if err := n.checkSingle(id, device, source); err != nil {
+			return err
+		}
+	}
+	if err := makeTarget(target, block); err != nil {
+		return status.Errorf(codes.Internal, "making the target path of volume %s: %v", id, err)
+	}
+	if err := n.Mounter.Mount(source, target, "", bindOptions(r)); err != nil {
+		return status.Errorf(codes.Internal, "mounting volume %s at %s: %v", id, target, err)
 	}
 	return nil
 }
 
-// mountsOfDevice returns the paths at which a device node is mounted. They are mounts of the filesystem that has the
-// node.
-func (n *Node) mountsOfDevice(device string) ([]string, error) {
-	wanted, err := deviceNumber(device)
-	if err != nil {
-		return nil, err
-	}
+// checkSingle returns a FailedPrecondition error if the volume is mounted elsewhere than at the source of the mount.
+func (n *Node) checkSingle(id, device, source string) error {
 	mounts, err := n.Mounter.List()
 	if err != nil {
-		return nil, err
+		return status.Errorf(codes.Internal, "looking up where volume %s is mounted: %v", id, err)
 	}
-	var paths []string
-	for _, m := range mounts {
-		if m.Type != "devtmpfs" && m.Type != "tmpfs" {
-			continue // others have no device nodes, and may not answer
-		}
-		if number, err := deviceNumber(m.Path); err == nil && number == wanted {
-			paths = append(paths, m.Path)
+	for _, other := range mounts {
+		if other.Path != source && isOf(&other, device) {
+			return status.Errorf(codes.FailedPrecondition, "volume %s can be used by one pod at a time, and is "+
+				"mounted at %s already; delete the other pod", id, other.Path)
 		}
 	}
-	return paths, nil
-}
-
-// deviceNumber returns the number of the device that a device node is for.
-func deviceNumber(path string) (uint64, error) {
-	var found unix.Stat_t
-	if err := unix.Stat(path, &found); err != nil {
-		return 0, fmt.Errorf("reading the state of %s: %w", path, err)
-	}
-	if found.Mode&unix.S_IFMT != unix.S_IFBLK {
-		return 0, fmt.Errorf("%s is not a block device", path)
-	}
-	return found.Rdev, nil
+	return nil
 }
 
 // unstaged returns err, or a FailedPrecondition error if the volume is not staged.
@@ -137,12 +133,17 @@ func makeTarget(target string, block bool) error {
 	return file.Close()
 }
 
+// wantsReadOnly reports whether the pod must not write to the volume.
+func wantsReadOnly(r *csi.NodePublishVolumeRequest) bool {
+	return r.GetReadonly() || isReadOnly(r.GetVolumeCapability()) ||
+		r.GetVolumeCapability().GetAccessMode().GetMode() == csi.VolumeCapability_AccessMode_SINGLE_NODE_READER_ONLY
+}
+
 // bindOptions are the options of the mount at the target path.
 func bindOptions(r *csi.NodePublishVolumeRequest) []string {
 	options := []string{"bind"}
-	if r.GetReadonly() || r.GetVolumeCapability().GetAccessMode().GetMode() ==
-		csi.VolumeCapability_AccessMode_SINGLE_NODE_READER_ONLY {
-		options = append(options, "ro")
+	if wantsReadOnly(r) {
+		options = append(options, readOnly)
 	}
 	for _, flag := range r.GetVolumeCapability().GetMount().GetMountFlags() {
 		if !slices.Contains(options, flag) {

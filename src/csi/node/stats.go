@@ -34,7 +34,7 @@ func (n *Node) NodeGetVolumeStats(_ context.Context,
 		return &csi.NodeGetVolumeStatsResponse{
 			Usage: []*csi.VolumeUsage{{Unit: csi.VolumeUsage_BYTES, Total: size}}}, nil
 	}
-	if mounted, err := n.isMountPoint(path); err != nil || !mounted {
+	if found, err := n.mountAt(path); err != nil || found == nil {
 		return nil, notMounted(err, id, path)
 	}
 	var found unix.Statfs_t
@@ -60,30 +60,4 @@ func modeOf(id, path string) (fs.FileMode, error) {
 		return 0, status.Errorf(codes.Internal, "reading the state of volume %s at %s: %v", id, path, err)
 	}
 	return info.Mode(), nil
-}
-
-// isBlock reports whether the volume is used as a block device at the path.
-func (n *Node) isBlock(r *csi.NodeExpandVolumeRequest, path string) (bool, error) {
-	if r.GetVolumeCapability() != nil {
-		return r.GetVolumeCapability().GetBlock() != nil, nil
-	}
-	mode, err := modeOf(r.GetVolumeId(), path)
-	return mode&fs.ModeDevice != 0, err
-}
-
-// NodeGetVolumeHealth returns what is wrong with a volume on this machine.
-func (n *Node) NodeGetVolumeHealth(_ context.Context,
-	r *csi.NodeGetVolumeHealthRequest) (*csi.NodeGetVolumeHealthResponse, error) {
-	id := r.GetVolumeId()
-	if err := request.Required("volume ID", id); err != nil {
-		return nil, err
-	}
-	health := &csi.VolumeHealth{VolumeId: id}
-	if _, err := n.Devices.Find(id); err != nil {
-		health.HealthStatuses = []*csi.VolumeHealth_VolumeHealthEntry{{
-			Status: csi.VolumeHealthErrorType_INACCESSIBLE, Reason: "NoDevice",
-			Message: status.Convert(err).Message(),
-		}}
-	}
-	return &csi.NodeGetVolumeHealthResponse{VolumeHealth: health}, nil
 }

@@ -31,9 +31,9 @@ type disks struct {
 
 func newDisks(t *testing.T) disks {
 	t.Helper()
-	roottest.Need(t, "blkid", "mkfs.ext4", "mkfs.xfs", "xfs_growfs", "e2fsck", "resize2fs", "mount", "cp")
+	roottest.Need(t, "blkid", "mkfs.ext2", "mkfs.ext4", "mkfs.xfs", "xfs_growfs", "e2fsck", "resize2fs", "mount", "cp")
 	d := disks{newRig(t), map[string]string{}}
-	d.Mounter = mount.NewSafeFormatAndMount(mount.New(""), utilexec.New())
+	d.Mounter = mount.NewSafeFormatAndMount(steps{mount.New(""), &d.programs}, utilexec.New())
 	return d
 }
 
@@ -44,7 +44,7 @@ func (d disks) attach(id, file string) {
 	d.ok(err)
 	d.files[id] = file
 	d.Cleanup(func() { d.ok(loopdevice.Detach(device)) })
-	d.ok(os.Symlink(device, filepath.Join(d.folder, linkPrefix+id)))
+	d.ok(os.Symlink(device, d.Devices.link(id)))
 }
 
 // add makes a volume with an empty disk.
