@@ -50,7 +50,7 @@ func (c *Controller) CreateSnapshot(ctx context.Context, r *csi.CreateSnapshotRe
 		err = c.replaceFailedSnapshot(ctx, snapshot)
 	}
 	if err != nil {
-		return nil, keptInMind(err)
+		return nil, retriedByProvisioner(err)
 	}
 	described := describeSnapshot(snapshot)
 	if described.SizeBytes == 0 { // the cloud does not know it before the snapshot is ready
@@ -149,8 +149,7 @@ func (c *Controller) DeleteSnapshot(ctx context.Context, r *csi.DeleteSnapshotRe
 	}
 	if snapshot.DeleteProtection {
 		return nil, status.Errorf(codes.FailedPrecondition, "snapshot %s is protected from deletion; turn the "+
-			"protection "+
-			"off in the cloud, or use the deletion policy Retain", id)
+			"protection off in the cloud, or use the deletion policy Retain", id)
 	}
 	err = c.Storage.DeleteSnapshot(audit.WithCause(ctx, "delete snapshot "+snapshot.Name), snapshot)
 	if err != nil {
