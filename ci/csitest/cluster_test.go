@@ -168,7 +168,12 @@ func (c *cluster) addNode() {
 func (c *cluster) addClaim(name, size string, source *corev1.TypedLocalObjectReference) *corev1.PersistentVolumeClaim {
 	c.Helper()
 	c.requestClaim(name, size, source)
-	var claim *corev1.PersistentVolumeClaim
+	return c.bound(name)
+}
+
+// bound waits until a claim is bound to a volume.
+func (c *cluster) bound(name string) (claim *corev1.PersistentVolumeClaim) {
+	c.Helper()
 	c.eventually("the claim "+name+" is bound", func(ctx context.Context) (err error) {
 		claim, err = c.CoreV1().PersistentVolumeClaims(c.namespace).Get(ctx, name, metav1.GetOptions{})
 		if err == nil && claim.Status.Phase != corev1.ClaimBound {
@@ -307,6 +312,13 @@ func (c *cluster) snapshot(name, claim string) {
 	c.sent(all.Create(c.Context(), object("VolumeSnapshot", name, map[string]any{"spec": map[string]any{
 		"volumeSnapshotClassName": c.namespace, "source": map[string]any{"persistentVolumeClaimName": claim}}}),
 		metav1.CreateOptions{}))
+	c.ready(name)
+}
+
+// ready waits until a snapshot is ready.
+func (c *cluster) ready(name string) {
+	c.Helper()
+	all := c.dynamic.Resource(snapshots("volumesnapshots")).Namespace(c.namespace)
 	c.eventually("the snapshot is ready", func(ctx context.Context) error {
 		one, err := all.Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
