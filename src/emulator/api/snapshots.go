@@ -72,7 +72,7 @@ func (srv *Server) takeSnapshot(source *state.Volume, described object.Spec, now
 	}
 	s := &state.VolumeSnapshot{Source: source, Size: source.SizeAt(now),
 		Life:   object.Life{ReadyAt: now.Add(srv.delays.SnapshotCreate)},
-		Record: object.NewRecord("snap", described, o.Snapshots.HasSlug, now)}
+		Record: object.NewRecord(state.SnapshotPrefix, described, o.Snapshots.HasSlug, now)}
 	o.AddSnapshot(s)
 	return s, nil
 }
@@ -263,7 +263,7 @@ func (srv *Server) runPolicies(at time.Time) {
 func (srv *Server) runPolicy(p *state.SnapshotPolicy, at time.Time) {
 	taken := false
 	for _, v := range p.Volumes() {
-		identity := object.NewIdentity("snap")
+		identity := object.NewIdentity(state.SnapshotPrefix)
 		s, err := srv.takeSnapshot(v, object.Spec{Identity: identity, Name: policySnapshotName(p, identity)}, at)
 		if err != nil {
 			srv.logger.Warn("a snapshot policy took no snapshot of a volume", "policy", p.Identity, "volume",
@@ -282,5 +282,5 @@ func (srv *Server) runPolicy(p *state.SnapshotPolicy, at time.Time) {
 // policySnapshotName is unique, because it ends like an identity. Names of objects have at most 62 characters.
 func policySnapshotName(p *state.SnapshotPolicy, identity string) string {
 	const most = 40
-	return p.Slug[:min(len(p.Slug), most)] + strings.TrimPrefix(identity, "snap")
+	return p.Slug[:min(len(p.Slug), most)] + strings.TrimPrefix(identity, state.SnapshotPrefix)
 }

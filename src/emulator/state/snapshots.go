@@ -13,8 +13,12 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
 )
 
-// StatusFailed is that of a snapshot that is held in it.
-const StatusFailed = "Failed"
+const (
+	// StatusFailed is that of a snapshot that is held in it.
+	StatusFailed = "Failed"
+	// SnapshotPrefix is how identities of snapshots begin: the tests of the vendor's command line recognise them by it.
+	SnapshotPrefix = "s"
+)
 
 // VolumeSnapshot is the content of a volume at some time. It outlives the volume.
 type VolumeSnapshot struct {
@@ -215,7 +219,7 @@ func (o *Organisation) seedSnapshot(all *storage, in *seed.Snapshot, now time.Ti
 	}
 	s := &VolumeSnapshot{Source: source, Size: cmp.Or(in.Size, source.Size), DeleteProtection: in.DeleteProtection,
 		Policy: in.Policy, Held: in.Held, Life: revived(in.Life),
-		Record: recorded("snap", in.Object, o.Snapshots.HasSlug, now)}
+		Record: recorded(SnapshotPrefix, in.Object, o.Snapshots.HasSlug, now)}
 	if err := object.Insert(&all.snapshots, s); err != nil || in.Gone {
 		return err
 	}
