@@ -59,7 +59,8 @@ func (c *cluster) storage() *storage.Storage {
 // existing creates a volume in the cloud.
 func (c *cluster) existing(name string, labels resource.Labels) resource.Volume {
 	c.Helper()
-	v, err := c.storage().CreateVolume(c.Context(), resource.Volume{Name: name, Size: 20, Type: "block", Labels: labels})
+	v, err := c.storage().CreateVolume(c.Context(), resource.Volume{Name: name, Size: 20, Type: "block",
+		Labels: labels})
 	c.sent(v, err)
 	return v
 }

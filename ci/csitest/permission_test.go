@@ -62,7 +62,8 @@ func TestVolume(t *testing.T) {
 	binaries := buildSidecars(t) // first, because wantWait is about the first minute of the driver
 	for _, p := range []profile{
 		{name: "without snapshots", refused: map[string]string{"list volumesnapshots": "where snapshots are defined, " +
-			"csi-provisioner tries whether it may look for finalizers of snapshots, and otherwise does not look for them"}},
+			"csi-provisioner tries whether it may look for finalizers of snapshots, and otherwise does not look for " +
+			"them"}},
 		{name: "without snapshot-controller", snapshots: true},
 		{name: "with snapshot-controller", snapshots: true, controller: true},
 	} {
