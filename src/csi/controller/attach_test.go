@@ -141,7 +141,7 @@ func TestOthersAttachAndDetach(t *testing.T) {
 	for _, status := range []int{404, 400} {
 		config := slow(time.Second)
 		config.Switches.DetachStatus, config.Delays.VolumeDetach = status, 0
-		withRig(t, config, func(r *rig) {
+		withConflicts(t, config, func(r *rig, _ codes.Code) {
 			id := r.create("pvc-1")
 			v := r.only()
 			r.ok(r.observer().AttachVolume(r.Context(), v, r.machines["worker-2"], ""))
@@ -191,7 +191,7 @@ func TestAttachRefuses(t *testing.T) {
 func TestMachineIsFull(t *testing.T) {
 	config := slow(10 * time.Second)
 	config.Switches.VolumesPerMachine = 1
-	withRig(t, config, func(r *rig) {
+	withConflicts(t, config, func(r *rig, unknown codes.Code) {
 		r.addNode("worker-3", r.machineWithRoot())
 		first, second := r.create("pvc-1"), r.create("pvc-2")
 		api := &kubernetes{limits: map[string]int{"worker-3": 1}}
@@ -206,11 +206,14 @@ func TestMachineIsFull(t *testing.T) {
 		for _, limit := range []int{0, 2} { // it is not known, or the root volume does not count
 			api.limits["worker-3"] = limit
 			_, err = sidecar(r, r.ControllerPublishVolume, publish(second, "worker-3"))
-			r.fails(err, codes.Aborted, "at most 1 can be attached")
+			r.fails(err, unknown, "at most 1 can be attached")
 		}
 		api.limits["worker-3"] = 1
 		_, err = within(r, 2500*time.Millisecond, r.ControllerUnpublishVolume, unpublish(first, "worker-3"))
 		r.fails(err, codes.DeadlineExceeded, `"detaching"`)
+		_, err = sidecar(r, r.ControllerPublishVolume, publish(second, "worker-3"))
+		r.fails(err, unknown, "at most 1 can be attached")
+		retried(r, r.ControllerUnpublishVolume, unpublish(first, "worker-3"))
 		retried(r, r.ControllerPublishVolume, publish(second, "worker-3"))
 	})
 }
@@ -231,7 +234,7 @@ func (r *rig) machineWithRoot() string {
 
 // A conflict because somebody attaches the volume meanwhile is not one because the machine is full.
 func TestAttachedMeanwhileIsNotFull(t *testing.T) {
-	withRig(t, slow(time.Second), func(r *rig) {
+	withConflicts(t, slow(time.Second), func(r *rig, _ codes.Code) {
 		id := r.create("pvc-1")
 		r.Controller.Kubernetes = &kubernetes{limits: map[string]int{"worker-1": 1}}
 		r.ok(r.Storage.Probe(r.Context()))

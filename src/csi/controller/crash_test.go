@@ -174,7 +174,7 @@ func TestCrashInAnotherCloud(t *testing.T) {
 	config := slow(5 * time.Second)
 	config.Delays.VolumeLinger, config.Delays.SnapshotLinger = 20*time.Second, 20*time.Second
 	config.Switches = emulator.Switches{VolumesByName: true, StrictSnapshots: true, KeepAttachedVolumes: true,
-		DetachStatus: http.StatusBadRequest}
+		DetachStatus: http.StatusBadRequest, ConflictStatus: http.StatusUnprocessableEntity}
 	for name, test := range allWork() {
 		t.Run(name, func(t *testing.T) {
 			crashAfterEachCall(t, config, test, func(r *rig) *failing {

@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
@@ -29,11 +28,8 @@ func (c *Controller) CreateSnapshot(ctx context.Context, r *csi.CreateSnapshotRe
 	if err := request.Required("source volume ID", r.GetSourceVolumeId()); err != nil {
 		return nil, err
 	}
-	for key := range r.GetParameters() {
-		if !strings.HasPrefix(key, volume.ReservedPrefix) {
-			return nil, status.Errorf(codes.InvalidArgument, "parameter %q of the VolumeSnapshotClass is not known; "+
-				"there are no parameters", key)
-		}
+	if err := volume.CheckSnapshotParameters(r.GetParameters()); err != nil {
+		return nil, err
 	}
 	end, err := c.busy.Begin("snapshot " + r.GetName())
 	if err != nil {
