@@ -23,7 +23,7 @@ func (n *Node) NodeExpandVolume(_ context.Context,
 		return nil, err
 	}
 	if r.GetVolumeCapability() != nil {
-		if err := mountable(r.GetVolumeCapability()); err != nil {
+		if err := volume.CheckCapability(r.GetVolumeCapability()); err != nil {
 			return nil, err
 		}
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/request"
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/topology"
-	"github.com/thalassa-cloud/thalassa-ccm/src/csi/volume"
 )
 
 // Options describe the Node. All fields are required.
@@ -71,12 +70,4 @@ func (n *Node) NodeGetInfo(ctx context.Context, _ *csi.NodeGetInfoRequest) (*csi
 	return &csi.NodeGetInfoResponse{NodeId: n.Name, MaxVolumesPerNode: place.Limit,
 		AccessibleTopology: &csi.Topology{Segments: topology.OfNode(place.Region, place.Zone,
 			cmp.Or(place.LegacyRegion, place.Region))}}, nil
-}
-
-// mountable returns an InvalidArgument error for a capability that cannot be served.
-func mountable(capability *csi.VolumeCapability) error {
-	if capability == nil {
-		return volume.CheckCapabilities(nil)
-	}
-	return volume.CheckCapability(capability)
 }

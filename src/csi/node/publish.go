@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/request"
+	"github.com/thalassa-cloud/thalassa-ccm/src/csi/volume"
 )
 
 // NodePublishVolume makes a staged volume available to a pod, as a directory or as a block device.
@@ -23,7 +24,7 @@ func (n *Node) NodePublishVolume(_ context.Context, r *csi.NodePublishVolumeRequ
 	if err != nil {
 		return nil, err
 	}
-	if err := mountable(r.GetVolumeCapability()); err != nil {
+	if err := volume.CheckCapability(r.GetVolumeCapability()); err != nil {
 		return nil, err
 	}
 	end, err := n.busy.Begin("volume " + id)

@@ -34,7 +34,7 @@ func (n *Node) NodeStageVolume(ctx context.Context,
 	if err := cmp.Or(request.Required("volume ID", id), request.Required("staging target path", staging)); err != nil {
 		return nil, err
 	}
-	err := cmp.Or(mountable(capability), checkFilesystem(capability.GetMount().GetFsType()))
+	err := cmp.Or(volume.CheckCapability(capability), checkFilesystem(capability.GetMount().GetFsType()))
 	if err != nil {
 		return nil, err
 	}
