@@ -8,6 +8,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	csivolume "github.com/thalassa-cloud/thalassa-ccm/src/csi/volume"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
 )
 
@@ -127,6 +128,7 @@ func TestCSISchemaRefusesBadValues(t *testing.T) {
 		"storageClasses[0].reclaimPolicy=Recycle":      "value must be one of 'Delete', 'Retain'",
 		"storageClasses[0].filesystem=btrfs":           "value must be one of 'ext4', 'ext3', 'xfs'",
 		"snapshots.classes[0].deletionPolicy=Keep":     "value must be one of 'Delete', 'Retain'",
+		"snapshots.classes[0].parameters.a=b":          "additional properties 'parameters' not allowed",
 		"snapshots.enabled=maybe":                      "got string, want",
 		"credentials.workloadIdentity.lifetime=59":     "minimum: got 59, want 60",
 		"cloudConfig.api.callTimeout=0":                "minimum: got 0, want 1",
@@ -140,6 +142,43 @@ func TestCSISchemaRefusesBadValues(t *testing.T) {
 		_, _, err := chart.Render(t.Context(), csiDir, csiRelease(csiMinimal(t, set)))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want one with %q", set, err, want)
+		}
+	}
+}
+
+// TestCSIParametersOfClasses: the chart takes each parameter of a StorageClass that the driver has, or says which value
+// to set instead. It refuses others, as the driver does.
+func TestCSIParametersOfClasses(t *testing.T) {
+	render := func(name string) error {
+		_, _, err := chart.Render(t.Context(), csiDir, csiRelease(csiMinimal(t, "storageClasses[0].name=a",
+			"storageClasses[0].parameters."+strings.ReplaceAll(name, ".", `\.`)+"=a")))
+		return err
+	}
+	for _, name := range append(csivolume.ParameterNames(), csivolume.ReservedPrefix+"provisioner-secret-name") {
+		err := render(name)
+		instead := "storageClasses contains a class with parameters." + name + ": set "
+		if err != nil && !strings.HasPrefix(strings.Join(sentences(t, err.Error()), "\n"), instead) {
+			t.Errorf("parameter %s: %v, want none, or one with %q", name, err, instead)
+		}
+	}
+	for _, name := range []string{"volume_type", "Fstype", "size", "csi.storage.k8s.io", "a.csi.storage.k8s.io/a"} {
+		want := "at '/storageClasses/0/parameters': additional properties '" + name + "' not allowed"
+		if err := render(name); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("parameter %s: %v, want %q", name, err, want)
+		}
+		if _, err := csivolume.ParseParameters(map[string]string{name: "a"}); err == nil {
+			t.Errorf("the driver has the parameter %s", name)
+		}
+	}
+}
+
+// TestCSIFilesystems: the chart takes each filesystem that the driver has.
+func TestCSIFilesystems(t *testing.T) {
+	for _, name := range csivolume.Filesystems() {
+		_, _, err := chart.Render(t.Context(), csiDir, csiRelease(csiMinimal(t, "storageClasses[0].name=a",
+			"storageClasses[0].filesystem="+name)))
+		if err != nil {
+			t.Errorf("filesystem %s: %v", name, err)
 		}
 	}
 }

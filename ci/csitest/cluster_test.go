@@ -57,7 +57,7 @@ func newCluster(t *testing.T, p profile, namespace, kubeconfig string) *cluster 
 	t.Helper()
 	plane := controlplanetest.Get(t)
 	c := &cluster{T: t, Interface: controlplanetest.Client(t, plane), namespace: namespace,
-		emulator: newEmulator(t)}
+		emulator: newEmulator(t, emulator.Switches{VolumesPerMachine: nodeLimit})}
 	var err error
 	if c.dynamic, err = dynamic.NewForConfig(plane.Config()); err != nil {
 		t.Fatal(err)
@@ -146,6 +146,9 @@ func (c *cluster) addClass() {
 	c.later(c.namespace, classes.Delete)
 }
 
+// nodeLimit is how many volumes the cloud attaches to the machine, and how many its CSINode permits.
+const nodeLimit = 1
+
 // addNode makes a node on which the driver runs, as kubelet would.
 func (c *cluster) addNode() {
 	c.Helper()
@@ -155,7 +158,8 @@ func (c *cluster) addNode() {
 	c.later(machineName, c.CoreV1().Nodes().Delete)
 	c.sent(c.StorageV1().CSINodes().Create(c.Context(), &storagev1.CSINode{ObjectMeta: node,
 		Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{Name: driver.DefaultName,
-			NodeID: machineName, TopologyKeys: slices.Sorted(maps.Keys(nodeLabels()))}}},
+			NodeID: machineName, TopologyKeys: slices.Sorted(maps.Keys(nodeLabels())),
+			Allocatable: &storagev1.VolumeNodeResources{Count: new(int32(nodeLimit))}}}},
 	}, metav1.CreateOptions{}))
 	c.later(machineName, c.StorageV1().CSINodes().Delete)
 }
@@ -163,20 +167,16 @@ func (c *cluster) addNode() {
 // addClaim makes a claim, with the content of a source if there is one, and waits until it is bound to a volume.
 func (c *cluster) addClaim(name, size string, source *corev1.TypedLocalObjectReference) *corev1.PersistentVolumeClaim {
 	c.Helper()
-	claim := &corev1.PersistentVolumeClaim{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: corev1.PersistentVolumeClaimSpec{
-			StorageClassName: &c.namespace,
-			AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-			Resources:        corev1.VolumeResourceRequirements{Requests: amount(size)},
-			DataSource:       source,
-		},
-	}
-	claims := c.CoreV1().PersistentVolumeClaims(c.namespace)
-	c.sent(claims.Create(c.Context(), claim, metav1.CreateOptions{}))
+	c.requestClaim(name, size, source)
+	return c.bound(name)
+}
+
+// bound waits until a claim is bound to a volume.
+func (c *cluster) bound(name string) (claim *corev1.PersistentVolumeClaim) {
+	c.Helper()
 	c.eventually("the claim "+name+" is bound", func(ctx context.Context) (err error) {
-		if claim, err = claims.Get(ctx, name, metav1.GetOptions{}); err == nil &&
-			claim.Status.Phase != corev1.ClaimBound {
+		claim, err = c.CoreV1().PersistentVolumeClaims(c.namespace).Get(ctx, name, metav1.GetOptions{})
+		if err == nil && claim.Status.Phase != corev1.ClaimBound {
 			err = fmt.Errorf("its phase is %q", claim.Status.Phase)
 		}
 		return err
@@ -184,23 +184,68 @@ func (c *cluster) addClaim(name, size string, source *corev1.TypedLocalObjectRef
 	return claim
 }
 
+// requestClaim makes a claim.
+func (c *cluster) requestClaim(name, size string, source *corev1.TypedLocalObjectReference) {
+	c.Helper()
+	c.sent(c.CoreV1().PersistentVolumeClaims(c.namespace).Create(c.Context(), &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			StorageClassName: &c.namespace,
+			AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources:        corev1.VolumeResourceRequirements{Requests: amount(size)},
+			DataSource:       source,
+		},
+	}, metav1.CreateOptions{}))
+}
+
+// wantFailures waits until the creation of a volume has failed twice, so that the count of an event is incremented.
+func (c *cluster) wantFailures(claim, text string) {
+	c.Helper()
+	c.eventually("the creation of a volume has failed twice", func(ctx context.Context) error {
+		all, err := c.CoreV1().Events(c.namespace).List(ctx, metav1.ListOptions{
+			FieldSelector: "reason=ProvisioningFailed,involvedObject.name=" + claim})
+		if err == nil && !slices.ContainsFunc(all.Items, func(e corev1.Event) bool {
+			return e.Count > 1 && strings.Contains(e.Message, text)
+		}) {
+			err = fmt.Errorf("the events are %+v", all.Items)
+		}
+		return err
+	})
+}
+
 func amount(quantity string) corev1.ResourceList {
 	return corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(quantity)}
 }
 
-// attach attaches the volume of a claim, as the controller manager does for a pod.
-func (c *cluster) attach(claim *corev1.PersistentVolumeClaim) {
+// attach attaches a volume, as the controller manager does for a pod.
+func (c *cluster) attach(volume string) {
+	c.Helper()
+	c.attachment(volume, "the volume is attached", func(now storagev1.VolumeAttachmentStatus) bool {
+		return now.Attached && now.AttachmentMetadata[driver.DefaultName+"/volume-name"] != ""
+	})
+}
+
+// wantRefused checks that a volume is not attached, for a reason.
+func (c *cluster) wantRefused(volume, reason string) {
+	c.Helper()
+	c.attachment(volume, "the volume is not attached", func(now storagev1.VolumeAttachmentStatus) bool {
+		return !now.Attached && now.AttachError != nil && strings.Contains(now.AttachError.Message, reason)
+	})
+	c.detach(volume)
+}
+
+// attachment makes a VolumeAttachment with the name of its volume, and waits until its status is as expected.
+func (c *cluster) attachment(volume, what string, expected func(storagev1.VolumeAttachmentStatus) bool) {
 	c.Helper()
 	attachments := c.StorageV1().VolumeAttachments()
 	c.sent(attachments.Create(c.Context(), &storagev1.VolumeAttachment{
-		ObjectMeta: metav1.ObjectMeta{Name: c.namespace},
+		ObjectMeta: metav1.ObjectMeta{Name: volume},
 		Spec: storagev1.VolumeAttachmentSpec{Attacher: driver.DefaultName, NodeName: machineName,
-			Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &claim.Spec.VolumeName}},
+			Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &volume}},
 	}, metav1.CreateOptions{}))
-	c.eventually("the volume is attached", func(ctx context.Context) error {
-		one, err := attachments.Get(ctx, c.namespace, metav1.GetOptions{})
-		name := one.Status.AttachmentMetadata[driver.DefaultName+"/volume-name"]
-		if err == nil && (!one.Status.Attached || name == "") {
+	c.eventually(what, func(ctx context.Context) error {
+		one, err := attachments.Get(ctx, volume, metav1.GetOptions{})
+		if err == nil && !expected(one.Status) {
 			err = fmt.Errorf("its status is %+v", one.Status)
 		}
 		return err
@@ -208,14 +253,14 @@ func (c *cluster) attach(claim *corev1.PersistentVolumeClaim) {
 }
 
 // detach deletes what attach made, and waits until the volume is detached.
-func (c *cluster) detach() {
+func (c *cluster) detach(volume string) {
 	c.Helper()
 	attachments := c.StorageV1().VolumeAttachments()
-	if err := attachments.Delete(c.Context(), c.namespace, metav1.DeleteOptions{}); err != nil {
+	if err := attachments.Delete(c.Context(), volume, metav1.DeleteOptions{}); err != nil {
 		c.Fatal(err)
 	}
 	c.eventually("the volume is detached", func(ctx context.Context) error {
-		_, err := attachments.Get(ctx, c.namespace, metav1.GetOptions{})
+		_, err := attachments.Get(ctx, volume, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err):
 			return nil
@@ -267,6 +312,13 @@ func (c *cluster) snapshot(name, claim string) {
 	c.sent(all.Create(c.Context(), object("VolumeSnapshot", name, map[string]any{"spec": map[string]any{
 		"volumeSnapshotClassName": c.namespace, "source": map[string]any{"persistentVolumeClaimName": claim}}}),
 		metav1.CreateOptions{}))
+	c.ready(name)
+}
+
+// ready waits until a snapshot is ready.
+func (c *cluster) ready(name string) {
+	c.Helper()
+	all := c.dynamic.Resource(snapshots("volumesnapshots")).Namespace(c.namespace)
 	c.eventually("the snapshot is ready", func(ctx context.Context) error {
 		one, err := all.Get(ctx, name, metav1.GetOptions{})
 		if err != nil {

@@ -27,6 +27,8 @@ type profile struct {
 	name string
 	// snapshots and controller are the values snapshots.enabled and snapshots.controller.enabled.
 	snapshots, controller bool
+	// refused are the requests, by verb and resource, for which there is no permission, each with the reason.
+	refused map[string]string
 	// binaries is the folder of the sidecars.
 	binaries string
 }
@@ -53,28 +55,15 @@ func (p profile) sidecars(other string) sidecar.Options {
 	return o
 }
 
-// mayBeUnused are the permissions, by verb and resource, that the test need not use, each with the reason.
-func (p profile) mayBeUnused() map[string]string {
-	return map[string]string{"patch events": "increments the count of an event that is repeated within ten minutes",
-		"get csinodes": "the driver asks for the limit of a machine after the cloud has refused to attach a volume"}
-}
-
-// refused are the requests, by verb and resource, for which there is no permission, each with the reason.
-func (p profile) refused() map[string]string {
-	if p.snapshots {
-		return nil
-	}
-	return map[string]string{"list volumesnapshots": "where snapshots are defined, csi-provisioner tries whether it " +
-		"may look for finalizers of snapshots, and otherwise does not look for them"}
-}
-
 // TestVolume follows a volume from its claim to its deletion, with the programs that drive the driver in a cluster and
-// with the account of the chart, in each profile. What the chart grants is used, and what it does not grant is not
-// requested, but for what the profile lists.
+// with the account of the chart, in each profile. What the chart grants is used, and only what the profile lists is
+// requested without a permission.
 func TestVolume(t *testing.T) {
 	binaries := buildSidecars(t) // first, because wantWait is about the first minute of the driver
 	for _, p := range []profile{
-		{name: "without snapshots"},
+		{name: "without snapshots", refused: map[string]string{"list volumesnapshots": "where snapshots are defined, " +
+			"csi-provisioner tries whether it may look for finalizers of snapshots, and otherwise does not look for " +
+			"them"}},
 		{name: "without snapshot-controller", snapshots: true},
 		{name: "with snapshot-controller", snapshots: true, controller: true},
 	} {
@@ -176,19 +165,29 @@ func (p profile) compare(t *testing.T, r chart.Release, user string, requests []
 		}
 	}
 	unused, missing := rbactest.Compare(permitted, done)
-	wantListed(t, "granted, and not used", unused, p.mayBeUnused())
-	wantListed(t, "not granted", missing, p.refused())
+	for _, p := range unused {
+		t.Errorf("granted, and not used: %s", p)
+	}
+	wantListed(t, missing, p.refused)
 	for _, p := range rbactest.Repeated(permitted) {
 		t.Errorf("granted twice: %s", p)
 	}
 }
 
-// wantListed fails for each permission that is not listed by its verb and resource.
-func wantListed(t *testing.T, problem string, permissions []rbactest.Permission, listed map[string]string) {
+// wantListed fails for each permission that is missing and not listed by its verb and resource, and for each that is
+// listed and not missing.
+func wantListed(t *testing.T, missing []rbactest.Permission, listed map[string]string) {
 	t.Helper()
-	for _, p := range permissions {
-		if _, ok := listed[p.Verb+" "+p.Resource]; !ok {
-			t.Errorf("%s: %s", problem, p)
+	found := map[string]bool{}
+	for _, p := range missing {
+		found[p.Verb+" "+p.Resource] = true
+		if listed[p.Verb+" "+p.Resource] == "" {
+			t.Errorf("not granted: %s", p)
+		}
+	}
+	for request, reason := range listed {
+		if !found[request] {
+			t.Errorf("%s is not requested without a permission (%s): remove it from the list", request, reason)
 		}
 	}
 }

@@ -40,7 +40,7 @@ const machineName = "worker-1"
 // TestSanity runs csi-sanity of csi-test, whole, with volumes that take the cloud some time. Devices are files, and
 // mounts are recorded instead of made, so that it needs no root.
 func TestSanity(t *testing.T) {
-	emulated := newEmulator(t)
+	emulated := newEmulator(t, emulator.Switches{})
 	folder := t.TempDir()
 	devices := &devices{folder: filepath.Join(folder, "by-id"), sizes: map[string]int64{}}
 	if err := os.Mkdir(devices.folder, 0o700); err != nil {
@@ -59,12 +59,12 @@ func TestSanity(t *testing.T) {
 }
 
 // newEmulator returns a cloud with one machine, in which everything takes some time.
-func newEmulator(t *testing.T) *emulator.Emulator {
+func newEmulator(t *testing.T, switches emulator.Switches) *emulator.Emulator {
 	t.Helper()
 	const delay = 20 * time.Millisecond
 	emulated, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed(), Delays: behaviour.Delays{
 		VolumeCreate: delay, VolumeAttach: delay, VolumeDetach: delay, VolumeResize: delay, VolumeDelete: delay,
-		SnapshotCreate: delay, SnapshotDelete: delay}})
+		SnapshotCreate: delay, SnapshotDelete: delay}, Switches: switches})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -99,7 +99,7 @@ func (c *cluster) followVolume(withSnapshots bool) {
 	c.wantWait()
 	c.lead()
 	claim := c.addClaim("first", "2500Mi", nil)
-	c.attach(claim)
+	c.attach(claim.Spec.VolumeName)
 	volumes, _ := c.inCloud(c.Context())
 	if len(volumes) != 1 || volumes[0].Size != 3 || len(volumes[0].Attachments) != 1 {
 		c.Fatalf("the cloud has %+v, want one attached volume with 3 GiB", volumes)
@@ -111,8 +111,11 @@ func (c *cluster) followVolume(withSnapshots bool) {
 	if withSnapshots {
 		c.restore(volumes[0].Identity)
 	}
-	c.clone(volumes[0].Identity)
-	c.detach()
+	second := c.clone(volumes[0].Identity)
+	c.wantRefused(second.Spec.VolumeName, fmt.Sprintf("the limit of the Node is %d", nodeLimit))
+	c.detach(claim.Spec.VolumeName)
+	c.requestClaim("too-large", "17Ti", nil)
+	c.wantFailures("too-large", "volumes have at most 16384 GiB")
 	c.deleteAll()
 	c.eventually("the cloud has nothing left", func(ctx context.Context) error {
 		volumes, snapshots := c.inCloud(ctx)
@@ -141,7 +144,7 @@ func (c *cluster) restore(original string) {
 }
 
 // clone makes a claim of the claim "first", whose volume is original. Its snapshot does not stay.
-func (c *cluster) clone(original string) {
+func (c *cluster) clone(original string) *corev1.PersistentVolumeClaim {
 	c.Helper()
 	_, before := c.inCloud(c.Context())
 	claim := c.addClaim("third", "6Gi", &corev1.TypedLocalObjectReference{Kind: "PersistentVolumeClaim", Name: "first"})
@@ -152,6 +155,7 @@ func (c *cluster) clone(original string) {
 	if _, after := c.inCloud(c.Context()); len(after) != len(before) {
 		c.Errorf("the cloud has the snapshots %+v after a clone, and had %+v before", after, before)
 	}
+	return claim
 }
 
 // volumeOf returns the volume of a claim that is bound.

@@ -103,13 +103,17 @@ func newClasses(t *testing.T) *classes {
 		Group: "snapshot.storage.k8s.io", Version: "v1", Resource: "volumesnapshotclasses"})}
 }
 
-// enforce puts a policy in force until the test ends: it waits until the policy refuses what ask asks about.
-func (c *classes) enforce(name string, ask func(context.Context) error) {
+// question asks the API server whether it would store a class of a driver with parameters.
+type question func(ctx context.Context, of string, parameters map[string]string) error
+
+// enforce puts a policy in force until the test ends: it waits until the policy refuses an unknown parameter.
+func (c *classes) enforce(name string, ask question) {
 	c.Helper()
 	p := classPolicy(c.T, name)
 	put(c.T, c, "", p)
 	controlplanetest.Eventually(c, waitTimeout, "the policy is in force", func(ctx context.Context) error {
-		if err := ask(ctx); !refusedBy(err, name) {
+		err := ask(ctx, driver.DefaultName, map[string]string{"nonsense": ""})
+		if !refusedBy(err, name) {
 			return fmt.Errorf("an unknown parameter gives %w", err)
 		}
 		return nil
@@ -131,16 +135,20 @@ func (c *classes) storageClass(ctx context.Context, provisioner string, paramete
 	return err
 }
 
-// snapshotClass returns a VolumeSnapshotClass with parameters.
-func snapshotClass(of string, parameters map[string]any) *unstructured.Unstructured {
+// snapshotClassWith returns a VolumeSnapshotClass with parameters.
+func snapshotClassWith(of string, parameters map[string]string) *unstructured.Unstructured {
+	given := map[string]any{}
+	for name, value := range parameters {
+		given[name] = value
+	}
 	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "snapshot.storage.k8s.io/v1",
 		"kind": "VolumeSnapshotClass", "metadata": map[string]any{"name": "asked"}, "driver": of,
-		"deletionPolicy": "Delete", "parameters": parameters}}
+		"deletionPolicy": "Delete", "parameters": given}}
 }
 
-// ask asks about a VolumeSnapshotClass with parameters.
-func (c *classes) ask(ctx context.Context, of string, parameters map[string]any) error {
-	_, err := c.snapshots.Create(ctx, snapshotClass(of, parameters),
+// snapshotClass asks about a VolumeSnapshotClass with parameters.
+func (c *classes) snapshotClass(ctx context.Context, of string, parameters map[string]string) error {
+	_, err := c.snapshots.Create(ctx, snapshotClassWith(of, parameters),
 		metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	return err
 }
@@ -166,37 +174,60 @@ func ofDriver(parameters map[string]string) error {
 // TestStorageClassPolicyAgreesWithDriver asks both about the same parameters.
 func TestStorageClassPolicyAgreesWithDriver(t *testing.T) {
 	c := newClasses(t)
-	c.enforce(storageClasses, func(ctx context.Context) error {
-		return c.storageClass(ctx, driver.DefaultName, map[string]string{"nonsense": ""})
-	})
-	accepted, refused := 0, 0
-	for _, parameters := range someParameters() {
-		want := ofDriver(parameters)
-		err := c.storageClass(t.Context(), driver.DefaultName, parameters)
-		switch {
-		case err == nil && want == nil:
-			accepted++
-		case refusedBy(err, storageClasses) && want != nil:
-			refused++
-		default:
-			t.Errorf("%v: the API server says %v, the driver %v", parameters, err, want)
-		}
-		if err := c.storageClass(t.Context(), "other.example.com", parameters); err != nil {
-			t.Errorf("%v of another driver: %v", parameters, err)
-		}
-	}
-	if accepted < 10 || refused < 10 {
-		t.Errorf("accepted %d, refused %d: these parameters test too little", accepted, refused)
-	}
+	c.enforce(storageClasses, c.storageClass)
+	c.wantAgreement(storageClasses, c.storageClass, ofDriver)
+	c.wantDocumented()
 	c.wantChartAccepted()
 }
 
-// someParameters are parameters of StorageClasses, right and wrong.
+// wantAgreement compares the verdicts of a policy with those of the driver. Classes of another driver are accepted.
+func (c *classes) wantAgreement(name string, ask question, ofDriver func(map[string]string) error) {
+	c.Helper()
+	accepted, refused := 0, 0
+	for _, parameters := range someParameters() {
+		want := ofDriver(parameters)
+		err := ask(c.Context(), driver.DefaultName, parameters)
+		switch {
+		case err == nil && want == nil:
+			accepted++
+		case refusedBy(err, name) && want != nil:
+			refused++
+		default:
+			c.Errorf("%v: the API server says %v, the driver %v", parameters, err, want)
+		}
+		if err := ask(c.Context(), "other.example.com", parameters); err != nil {
+			c.Errorf("%v of another driver: %v", parameters, err)
+		}
+	}
+	if accepted < 10 || refused < 10 {
+		c.Errorf("accepted %d, refused %d: these parameters test too little", accepted, refused)
+	}
+}
+
+// wantDocumented checks that the guide has the message about an unknown parameter, which names all that are known.
+func (c *classes) wantDocumented() {
+	c.Helper()
+	guide, err := os.ReadFile("../../docs/guides/admission-policy.md")
+	if err != nil {
+		c.Fatal(err)
+	}
+	err = c.storageClass(c.Context(), driver.DefaultName, map[string]string{"volume_type": "block"})
+	want := `parameter "volume_type" is not known; the parameters are ` + strings.Join(volume.ParameterNames(), ", ")
+	if err == nil || !strings.HasSuffix(err.Error(), "denied request: "+want) {
+		c.Errorf("an unknown parameter gives %v, want %q at the end", err, want)
+	}
+	if !strings.Contains(string(guide), "denied request:\n"+want+"\n") {
+		c.Errorf("the guide does not show %q", want)
+	}
+}
+
+// someParameters are parameters of classes, right and wrong.
 func someParameters() []map[string]string {
 	all := []map[string]string{nil, {}, {volume.ParameterType: "a", "csi.storage.k8s.io/fstype": "xfs"},
 		{volume.ParameterFilesystem: "ext4", "csi.storage.k8s.io/fstype": "ext4"},
-		{"csi.storage.k8s.io/fstype": "EXT4"}, {volume.ParameterType: "a", "size": "1"}, many(500)}
-	for _, name := range append(volume.ParameterNames(), volume.FilesystemNames()...) {
+		{volume.ReservedPrefix + "snapshotter-secret-name": "a"}, {"csi.storage.k8s.io/fstype": "EXT4"},
+		{volume.ParameterType: "a", "size": "1"}, many(500)}
+	for _, name := range volume.ParameterNames() {
 		for _, value := range append(volume.Filesystems(), "", "ext2", "btrfs", "Premium Block", "vol-1") {
 			all = append(all, map[string]string{name: value})
 		}
@@ -258,10 +289,10 @@ func (c *classes) guideValues() string {
 	return path
 }
 
-// TestSnapshotClassPolicy refuses parameters that the driver does not have, and lets a class keep what it had.
-func TestSnapshotClassPolicy(t *testing.T) {
+// TestSnapshotClassPolicyAgreesWithDriver asks both about the same parameters. A class keeps what it had.
+func TestSnapshotClassPolicyAgreesWithDriver(t *testing.T) {
 	c := newClasses(t)
-	stored := snapshotClass(driver.DefaultName, map[string]any{"old": "x"})
+	stored := snapshotClassWith(driver.DefaultName, map[string]string{"old": "x"})
 	stored.SetName("stored")
 	stored, err := c.snapshots.Create(t.Context(), stored, metav1.CreateOptions{})
 	if err != nil {
@@ -273,29 +304,8 @@ func TestSnapshotClassPolicy(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	c.enforce(snapshotClasses, func(ctx context.Context) error {
-		return c.ask(ctx, driver.DefaultName, map[string]any{"nonsense": ""})
-	})
-	long := map[string]any{}
-	for name := range many(500) {
-		long[name] = ""
-	}
-	for name, test := range map[string]struct {
-		driver     string
-		parameters map[string]any
-		refused    bool
-	}{
-		"none":    {driver.DefaultName, map[string]any{}, false},
-		"secrets": {driver.DefaultName, map[string]any{volume.ReservedPrefix + "snapshotter-secret-name": "a"}, false},
-		"type":    {driver.DefaultName, map[string]any{volume.ParameterType: "block"}, true},
-		"many":    {driver.DefaultName, long, true},
-		"other":   {"other.example.com", map[string]any{"x": "y"}, false},
-	} {
-		err := c.ask(t.Context(), test.driver, test.parameters)
-		if test.refused != refusedBy(err, snapshotClasses) || !test.refused && err != nil {
-			t.Errorf("%s: %v, want a refusal: %t", name, err, test.refused)
-		}
-	}
+	c.enforce(snapshotClasses, c.snapshotClass)
+	c.wantAgreement(snapshotClasses, c.snapshotClass, volume.CheckSnapshotParameters)
 	c.wantKept(stored)
 }
 

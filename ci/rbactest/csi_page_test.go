@@ -19,9 +19,9 @@ These are the permissions of the chart ` + "`thalassa-csi`" + ` with ` + "`snaps
 there are no rules about ` + "`snapshot.storage.k8s.io`" + `. The roles that end with ` + "`-controller`" + ` are for the driver and its sidecars, which
 share an account. The role that ends with ` + "`-node`" + ` is for the node plug-in. A test runs the driver and the sidecars with the
 account of the chart: without snapshots, with snapshots, and with snapshot-controller. Each time it follows a volume, a clone and, if
-there are snapshots, a snapshot, and compares the audit log with the rules. It permits three differences: ` + "`patch`" + ` of events is used only
-if an event is repeated, ` + "`get`" + ` of CSINodes only after the cloud has refused to attach a volume, and without snapshots, csi-provisioner
-tries to list snapshots if they are defined in the cluster. Another test registers the node plug-in with its account, as a kubelet does, and permits no difference.
+there are snapshots, a snapshot, and compares the audit log with the rules. All rules have to be used. The test permits one difference:
+without snapshots, csi-provisioner tries to list snapshots if they are defined in the cluster. Another test registers the node plug-in
+with its account, as a kubelet does, and permits no difference.
 
 | Role | Resource | Verbs | Why |
 |---|---|---|---|

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
@@ -22,28 +23,17 @@ const publishedName = "/volume-name"
 
 // attachmentOf describes an attachment. Another cluster may have a Node with the same name.
 func (c *Controller) attachmentOf(node string) string {
-	return "Node " + node + " of cluster " + c.Owner.Cluster
+	return "Node " + node + c.ofCluster()
 }
+
+func (c *Controller) ofCluster() string { return " of cluster " + c.Owner.Cluster }
 
 // ControllerPublishVolume attaches a volume to the machine of a Node, and waits until it is attached.
 func (c *Controller) ControllerPublishVolume(ctx context.Context,
 	r *csi.ControllerPublishVolumeRequest) (*csi.ControllerPublishVolumeResponse, error) {
 	id, node := r.GetVolumeId(), r.GetNodeId()
-	if err := request.Required("volume ID", id); err != nil {
+	if err := checkPublish(r); err != nil {
 		return nil, err
-	}
-	if err := request.Required("node ID", node); err != nil {
-		return nil, err
-	}
-	if r.GetVolumeCapability() == nil {
-		return nil, volume.CheckCapabilities(nil)
-	}
-	if err := volume.CheckCapability(r.GetVolumeCapability()); err != nil {
-		return nil, err
-	}
-	if r.GetReadonly() {
-		return nil, status.Errorf(codes.InvalidArgument, "volume %s: a volume cannot be attached read-only; mount it "+
-			"read-only in the pod instead", id)
 	}
 	end, err := c.busy.Begin("volume " + id)
 	if err != nil {
@@ -57,16 +47,19 @@ func (c *Controller) ControllerPublishVolume(ctx context.Context,
 	if err != nil {
 		return nil, problemOf("looking up the machine of Node "+node, err)
 	}
+	sent := false // lists may not contain what was sent yet
 	v, err := c.settle(ctx, id, settling{action: "attaching volume " + id + " to Node " + node,
 		decide: func(v resource.Volume) (volume.Step, error) {
 			if err := c.Owner.MayUse(v); err != nil {
 				return volume.Done, err
 			}
-			return volume.Attach(v, machine)
+			step, err := volume.Attach(v, machine)
+			return waitIf(sent, step), err
 		},
 		write: func(ctx context.Context, v resource.Volume) error {
 			err := c.Storage.AttachVolume(audit.WithCause(ctx, "attach volume to Node "+node), v, machine,
 				c.attachmentOf(node))
+			sent = err == nil
 			return c.orFull(ctx, err, v, machine, node)
 		},
 	})
@@ -76,6 +69,21 @@ func (c *Controller) ControllerPublishVolume(ctx context.Context,
 	return &csi.ControllerPublishVolumeResponse{
 		PublishContext: map[string]string{c.Owner.Driver + publishedName: v.Name},
 	}, nil
+}
+
+// checkPublish returns an InvalidArgument error for a request that cannot be served.
+func checkPublish(r *csi.ControllerPublishVolumeRequest) error {
+	if err := request.Required("volume ID", r.GetVolumeId()); err != nil {
+		return err
+	}
+	if err := request.Required("node ID", r.GetNodeId()); err != nil {
+		return err
+	}
+	if r.GetReadonly() {
+		return status.Errorf(codes.InvalidArgument, "volume %s: a volume cannot be attached read-only; mount it "+
+			"read-only in the pod instead", r.GetVolumeId())
+	}
+	return volume.CheckCapability(r.GetVolumeCapability())
 }
 
 // orFull returns the error of an attachment, or a ResourceExhausted error if the cloud refused it and the machine has
@@ -112,8 +120,8 @@ func (c *Controller) orFull(ctx context.Context, err error, wanted resource.Volu
 		wanted.ID, node, machine, count, limit)
 }
 
-// ControllerUnpublishVolume detaches a volume from the machine of a Node, or from any machine if no Node is named, and
-// waits until it is detached. A volume that does not exist is detached.
+// ControllerUnpublishVolume detaches a volume from the machine of a Node, or from all machines of this cluster if no
+// Node is named, and waits until it is detached. A volume that does not exist is detached.
 func (c *Controller) ControllerUnpublishVolume(ctx context.Context,
 	r *csi.ControllerUnpublishVolumeRequest) (*csi.ControllerUnpublishVolumeResponse, error) {
 	id, node := r.GetVolumeId(), r.GetNodeId()
@@ -130,12 +138,17 @@ func (c *Controller) ControllerUnpublishVolume(ctx context.Context,
 		return nil, err
 	}
 	var machine string
+	sent := false
 	_, err = c.settle(ctx, id, settling{action: "detaching volume " + id + " from Node " + node,
 		decide: func(v resource.Volume) (step volume.Step, err error) {
 			machine, step = volume.Detach(v, func(a resource.Attachment) bool { return ours(v, a) })
-			return step, nil
+			if step == volume.Done && !sent {
+				err = c.checkEarlierAttachment(ctx, v)
+			}
+			return step, err
 		},
 		write: func(ctx context.Context, v resource.Volume) error {
+			sent = true
 			return c.Storage.DetachVolume(audit.WithCause(ctx, "detach volume from Node "+node), v, machine)
 		},
 	})
@@ -145,22 +158,26 @@ func (c *Controller) ControllerUnpublishVolume(ctx context.Context,
 	return &csi.ControllerUnpublishVolumeResponse{}, nil
 }
 
-// holders returns which attachments end if a volume is detached from a Node, or all if no Node is named: those to its
-// machine, and those that this driver made for it to a machine that no Node runs on any more. If the Node and its
-// machine do not exist, an attachment without description also counts, which the former driver may have made. A volume
-// that another Node has got meanwhile, or that another cluster or a person attached elsewhere, stays there.
+// holders returns which attachments end if a volume is detached from a Node, or those of this cluster if no Node is
+// named. Of a Node, these are the ones to its machine, and those that this driver made for it to a machine that no Node
+// runs on any more. If the Node and its machine do not exist, an attachment without description also counts, which the
+// former driver may have made. A volume that another Node has got meanwhile, or that another cluster or a person
+// attached elsewhere, stays there.
 func (c *Controller) holders(ctx context.Context, node string) (ours func(resource.Volume, resource.Attachment) bool,
 	err error) {
+	names, err := c.Nodes.Names(ctx)
+	if err != nil {
+		return nil, problemOf("looking up the machines of all Nodes", err)
+	}
 	if node == "" {
-		return func(resource.Volume, resource.Attachment) bool { return true }, nil
+		return func(v resource.Volume, a resource.Attachment) bool {
+			return names[a.Machine] != "" || strings.HasSuffix(a.Description, c.ofCluster()) ||
+				c.Owner.MayDelete("volume", v.ID, v.Labels) == nil
+		}, nil
 	}
 	machine, err := c.Nodes.Machine(ctx, node)
 	if err != nil && status.Code(err) != codes.NotFound {
 		return nil, problemOf("looking up the machine of Node "+node, err)
-	}
-	names, err := c.Nodes.Names(ctx)
-	if err != nil {
-		return nil, problemOf("looking up the machines of all Nodes", err)
 	}
 	return func(v resource.Volume, a resource.Attachment) bool {
 		switch {

@@ -14,7 +14,9 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/storage"
 )
 
 // A pod moves: the volume is attached to the other Node after it was detached from the first one.
@@ -82,13 +84,64 @@ func TestDetachLooksAtWhoAttached(t *testing.T) {
 	})
 }
 
+// Without the name of a Node, a volume leaves the machines of this cluster, and stays at those of others.
+func TestDetachFromAllNodes(t *testing.T) {
+	withRig(t, slow(time.Second), func(r *rig) {
+		id := r.create("pvc-1")
+		r.attach(id, "worker-1")
+		retried(r, r.ControllerUnpublishVolume, unpublish(id, ""))
+		r.attached("")
+		foreign := r.foreign("theirs", resource.Labels{label.CSIDriverName: "csi.test", label.CSICluster: "k8s-other"})
+		machine := must[string](r)(r.emulator.AddMachine(emulator.MachineSpec{Name: "theirs"}))
+		v, _, err := r.observer().Volume(r.Context(), foreign, storage.Fresh)
+		r.ok(err)
+		r.ok(r.observer().AttachVolume(r.Context(), v, machine, "Node worker-1 of cluster k8s-other"))
+		<-time.After(2 * time.Second)
+		retried(r, r.ControllerUnpublishVolume, unpublish(foreign, ""))
+		if v, _, err = r.observer().Volume(r.Context(), foreign, storage.Fresh); err != nil || holder(v) != machine {
+			t.Errorf("the volume of the other cluster is at %q, want it at %s: %v", holder(v), machine, err)
+		}
+	})
+}
+
+// Lists lack an attachment that was made a moment ago, by this process or by an earlier one. The volume is not said to
+// be detached before they contain it, because nobody would ask again.
+func TestDetachWhileListsLag(t *testing.T) {
+	for name, restarts := range map[string]bool{"this process": false, "an earlier process": true} {
+		t.Run(name, func(t *testing.T) {
+			withRig(t, slow(time.Second), func(r *rig) {
+				r.api = &kubernetes{}
+				r.restart()
+				r.lag(30 * time.Second)
+				<-time.After(time.Hour)
+				id := r.create("pvc-1")
+				<-time.After(time.Minute)
+				_, err := within(r, 5*time.Second, r.ControllerPublishVolume, publish(id, "worker-1"))
+				r.fails(err, codes.DeadlineExceeded)
+				if restarts {
+					r.restart()
+				}
+				<-time.After(2 * time.Second) // after that, the store has what lists have
+				_, err = sidecar(r, r.ControllerUnpublishVolume, unpublish(id, "worker-1"))
+				r.fails(err, codes.Aborted, id, "it is looked at again for")
+				retried(r, r.ControllerUnpublishVolume, unpublish(id, "worker-1"))
+				<-time.After(time.Minute)
+				r.attached("")
+				if n := r.written("POST /v1/volumes/{id}/attach"); n != 1 {
+					t.Errorf("the volume is attached %d times, want once", n)
+				}
+			})
+		})
+	}
+}
+
 // Somebody else attaches or detaches the volume in the cloud meanwhile: the request is refused with a conflict, or the
 // cloud says that there is nothing to detach.
 func TestOthersAttachAndDetach(t *testing.T) {
 	for _, status := range []int{404, 400} {
 		config := slow(time.Second)
 		config.Switches.DetachStatus, config.Delays.VolumeDetach = status, 0
-		withRig(t, config, func(r *rig) {
+		withConflicts(t, config, func(r *rig, _ codes.Code) {
 			id := r.create("pvc-1")
 			v := r.only()
 			r.ok(r.observer().AttachVolume(r.Context(), v, r.machines["worker-2"], ""))
@@ -138,7 +191,7 @@ func TestAttachRefuses(t *testing.T) {
 func TestMachineIsFull(t *testing.T) {
 	config := slow(10 * time.Second)
 	config.Switches.VolumesPerMachine = 1
-	withRig(t, config, func(r *rig) {
+	withConflicts(t, config, func(r *rig, unknown codes.Code) {
 		r.addNode("worker-3", r.machineWithRoot())
 		first, second := r.create("pvc-1"), r.create("pvc-2")
 		api := &kubernetes{limits: map[string]int{"worker-3": 1}}
@@ -153,11 +206,14 @@ func TestMachineIsFull(t *testing.T) {
 		for _, limit := range []int{0, 2} { // it is not known, or the root volume does not count
 			api.limits["worker-3"] = limit
 			_, err = sidecar(r, r.ControllerPublishVolume, publish(second, "worker-3"))
-			r.fails(err, codes.Aborted, "at most 1 can be attached")
+			r.fails(err, unknown, "at most 1 can be attached")
 		}
 		api.limits["worker-3"] = 1
 		_, err = within(r, 2500*time.Millisecond, r.ControllerUnpublishVolume, unpublish(first, "worker-3"))
 		r.fails(err, codes.DeadlineExceeded, `"detaching"`)
+		_, err = sidecar(r, r.ControllerPublishVolume, publish(second, "worker-3"))
+		r.fails(err, unknown, "at most 1 can be attached")
+		retried(r, r.ControllerUnpublishVolume, unpublish(first, "worker-3"))
 		retried(r, r.ControllerPublishVolume, publish(second, "worker-3"))
 	})
 }
@@ -178,7 +234,7 @@ func (r *rig) machineWithRoot() string {
 
 // A conflict because somebody attaches the volume meanwhile is not one because the machine is full.
 func TestAttachedMeanwhileIsNotFull(t *testing.T) {
-	withRig(t, slow(time.Second), func(r *rig) {
+	withConflicts(t, slow(time.Second), func(r *rig, _ codes.Code) {
 		id := r.create("pvc-1")
 		r.Controller.Kubernetes = &kubernetes{limits: map[string]int{"worker-1": 1}}
 		r.ok(r.Storage.Probe(r.Context()))

@@ -174,7 +174,7 @@ func TestCrashInAnotherCloud(t *testing.T) {
 	config := slow(5 * time.Second)
 	config.Delays.VolumeLinger, config.Delays.SnapshotLinger = 20*time.Second, 20*time.Second
 	config.Switches = emulator.Switches{VolumesByName: true, StrictSnapshots: true, KeepAttachedVolumes: true,
-		DetachStatus: http.StatusBadRequest}
+		DetachStatus: http.StatusBadRequest, ConflictStatus: http.StatusUnprocessableEntity}
 	for name, test := range allWork() {
 		t.Run(name, func(t *testing.T) {
 			crashAfterEachCall(t, config, test, func(r *rig) *failing {
@@ -188,7 +188,8 @@ func TestCrashInAnotherCloud(t *testing.T) {
 func TestCrashWhileListsLag(t *testing.T) {
 	for name, by := range map[string]time.Duration{
 		"create": 30 * time.Second, "restore": 30 * time.Second, "clone": 10 * time.Second,
-		"snapshot": 30 * time.Second,
+		"snapshot": 30 * time.Second, "attach": 30 * time.Second, "detach": 30 * time.Second,
+		"delete": 30 * time.Second, "expand": 30 * time.Second,
 	} {
 		t.Run(name, func(t *testing.T) {
 			crashAfterEachCall(t, slow(5*time.Second), allWork()[name], func(r *rig) *failing {

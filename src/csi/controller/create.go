@@ -48,7 +48,8 @@ func (c *Controller) CreateVolume(ctx context.Context, r *csi.CreateVolumeReques
 		return nil, err
 	}
 	v, err := c.create(ctx, r, parameters)
-	return c.createdUnless(ctx, keptInMind(err), v, r)
+	response, err := c.createdUnless(ctx, err, v, r)
+	return response, retriedByProvisioner(err)
 }
 
 // create finds or creates the volume, and waits until it is available.
@@ -81,8 +82,8 @@ func (c *Controller) create(ctx context.Context, r *csi.CreateVolumeRequest,
 		v, err = c.send(ctx, r, desired, parameters)
 	}
 	if err == nil {
-		v, err = c.settle(ctx, v.ID, settling{action: "waiting for volume " + v.ID, decide: volume.Ready,
-			write: c.replaceFailed})
+		v, err = c.settle(ctx, v.ID, settling{action: "waiting for volume " + v.ID, write: c.replaceFailed,
+			decide: func(v resource.Volume) (volume.Step, error) { return volume.Ready(v, time.Now()) }})
 	}
 	return v, source.finish(ctx, err)
 }

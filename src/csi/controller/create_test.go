@@ -119,6 +119,18 @@ func TestCreateVolumeRefuses(t *testing.T) {
 	}
 }
 
+// Kubernetes was restored from a backup of before the volume was there, and the volume failed since: its data stay.
+func TestVolumeThatFailedLaterIsNotReplaced(t *testing.T) {
+	withRig(t, emulator.Config{}, func(r *rig) {
+		id := r.create("pvc-1")
+		<-time.After(2 * time.Hour)
+		r.ok(r.emulator.SetVolumeStatus(id, "Failed"))
+		_, err := sidecar(r, r.CreateVolume, wanted("pvc-1", resource.GiB))
+		r.fails(err, codes.FailedPrecondition, id, "may contain data", "ask the cloud's support")
+		r.counts(1, 0)
+	})
+}
+
 // A volume whose creation fails in the cloud is deleted, and created again.
 func TestCreateVolumeFailsInTheCloud(t *testing.T) {
 	withRig(t, slow(time.Minute), func(r *rig) {

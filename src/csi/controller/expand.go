@@ -36,13 +36,9 @@ func (c *Controller) ControllerExpandVolume(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	resizable := true
-	if v.Size < size && v.Type != "" {
-		kind, err := c.Storage.Type(ctx, v.Type)
-		if err != nil {
-			return nil, problemOf("looking up the type of volume "+id, err)
-		}
-		resizable = kind.AllowResize
+	resizable, err := c.isResizable(ctx, v, size)
+	if err != nil {
+		return nil, err
 	}
 	sent := false
 	v, err = c.settle(ctx, id, settling{action: "expanding volume " + id,
@@ -51,10 +47,7 @@ func (c *Controller) ControllerExpandVolume(ctx context.Context,
 				return volume.Done, retriedByResizer(err)
 			}
 			step, err := volume.Expand(v, size, resizable)
-			if step == volume.Write && sent {
-				step = volume.Wait
-			}
-			return step, retriedByResizer(err)
+			return waitIf(sent, step), retriedByResizer(err)
 		},
 		write: func(ctx context.Context, v resource.Volume) error {
 			err := c.Storage.ResizeVolume(audit.WithCause(ctx, "expand volume "+v.Name), v, size)
@@ -67,6 +60,18 @@ func (c *Controller) ControllerExpandVolume(ctx context.Context,
 	}
 	return &csi.ControllerExpandVolumeResponse{CapacityBytes: v.Size * resource.GiB,
 		NodeExpansionRequired: r.GetVolumeCapability().GetBlock() == nil}, nil
+}
+
+// isResizable reports whether a volume can get the size, in GiB. The type is not looked up if the volume has the size.
+func (c *Controller) isResizable(ctx context.Context, v resource.Volume, size int64) (bool, error) {
+	if v.Size >= size || v.Type == "" {
+		return true, nil
+	}
+	kind, err := c.Storage.Type(ctx, v.Type)
+	if err != nil {
+		return false, problemOf("looking up the type of volume "+v.ID, err)
+	}
+	return kind.AllowResize, nil
 }
 
 // retriedByResizer returns an error with another code than FailedPrecondition. csi-resizer understands that one as "the

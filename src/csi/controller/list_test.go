@@ -2,7 +2,6 @@ package controller
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"testing"
 	"time"
@@ -196,20 +195,22 @@ func TestCloneThatFails(t *testing.T) {
 // TestAbandonedCloneSnapshot: the cloud refuses to delete the snapshot of a clone. It is deleted with another volume,
 // after an hour.
 func TestAbandonedCloneSnapshot(t *testing.T) {
-	withRig(t, slow(5*time.Second), func(r *rig) {
-		source := r.create("pvc-source")
-		r.disturb("DELETE /v1/snapshots/{id}", 1000, fault.Effect{Kind: fault.Refuse, Status: http.StatusConflict})
-		clone := retried(r, r.CreateVolume, fromVolume("pvc-clone", source)).GetVolume().GetVolumeId()
-		retried(r, r.DeleteVolume, &csi.DeleteVolumeRequest{VolumeId: clone})
-		r.emulator.ClearFaults()
-		r.restart()
-		retried(r, r.DeleteVolume, &csi.DeleteVolumeRequest{VolumeId: r.create("pvc-2")})
-		r.counts(1, 1)
-		<-time.After(abandonedAfter)
-		retried(r, r.DeleteVolume, &csi.DeleteVolumeRequest{VolumeId: r.create("pvc-3")})
-		<-time.After(time.Minute)
-		r.counts(1, 0)
-	})
+	for status := range conflicts() {
+		withRig(t, slow(5*time.Second), func(r *rig) {
+			source := r.create("pvc-source")
+			r.disturb("DELETE /v1/snapshots/{id}", 1000, fault.Effect{Kind: fault.Refuse, Status: status})
+			clone := retried(r, r.CreateVolume, fromVolume("pvc-clone", source)).GetVolume().GetVolumeId()
+			retried(r, r.DeleteVolume, &csi.DeleteVolumeRequest{VolumeId: clone})
+			r.emulator.ClearFaults()
+			r.restart()
+			retried(r, r.DeleteVolume, &csi.DeleteVolumeRequest{VolumeId: r.create("pvc-2")})
+			r.counts(1, 1)
+			<-time.After(abandonedAfter)
+			retried(r, r.DeleteVolume, &csi.DeleteVolumeRequest{VolumeId: r.create("pvc-3")})
+			<-time.After(time.Minute)
+			r.counts(1, 0)
+		})
+	}
 }
 
 // The cloud makes no snapshots of volumes that are attached: the error says what to do, and the requests succeed when
@@ -217,7 +218,7 @@ func TestAbandonedCloneSnapshot(t *testing.T) {
 func TestSnapshotOfAnAttachedVolume(t *testing.T) {
 	config := slow(5 * time.Second)
 	config.Switches.StrictSnapshots = true
-	withRig(t, config, func(r *rig) {
+	withConflicts(t, config, func(r *rig, unknown codes.Code) {
 		id := r.create("pvc-1")
 		r.attach(id, "worker-1")
 		taken := &csi.CreateSnapshotRequest{Name: "snapshot-1", SourceVolumeId: id}
@@ -230,7 +231,7 @@ func TestSnapshotOfAnAttachedVolume(t *testing.T) {
 		_, err := within(r, 2500*time.Millisecond, r.ControllerUnpublishVolume, unpublish(id, "worker-1"))
 		r.fails(err, codes.DeadlineExceeded)
 		_, err = sidecar(r, r.CreateSnapshot, taken)
-		r.fails(err, codes.Aborted, "retried automatically")
+		r.fails(err, unknown, "are Available")
 		retried(r, r.ControllerUnpublishVolume, unpublish(id, "worker-1"))
 		retried(r, r.CreateSnapshot, taken)
 		retried(r, r.CreateVolume, fromVolume("pvc-clone", id))

@@ -24,9 +24,10 @@ func problemOf(action string, err error) error {
 	return status.Errorf(codeOf(err), "%s: %v", action, err)
 }
 
-// keptInMind returns the error of a creation with a code after which sidecars send the request again: credentials may
-// have been refused after an earlier request has created the object, and a sidecar that forgets it would leak it.
-func keptInMind(err error) error {
+// retriedByProvisioner returns the error of a creation with a code after which sidecars send the request again:
+// credentials may have been refused after an earlier request has created the object, and a sidecar that forgets it
+// would leak it.
+func retriedByProvisioner(err error) error {
 	if code := status.Code(err); code == codes.PermissionDenied {
 		return status.Error(codes.Unavailable, status.Convert(err).Message())
 	}

@@ -48,6 +48,22 @@ func withRig(t *testing.T, config emulator.Config, test func(*rig)) {
 	synctest.Test(t, func(t *testing.T) { test(newRig(t, config)) })
 }
 
+// conflicts are the statuses by which the cloud may refuse a write on account of an object's state, each with the code
+// of an error whose reason the driver does not know.
+func conflicts() map[int]codes.Code {
+	return map[int]codes.Code{http.StatusConflict: codes.Aborted, http.StatusBadRequest: codes.InvalidArgument,
+		http.StatusUnprocessableEntity: codes.InvalidArgument}
+}
+
+// withConflicts is withRig for each of the conflicts.
+func withConflicts(t *testing.T, config emulator.Config, test func(*rig, codes.Code)) {
+	t.Helper()
+	for status, code := range conflicts() {
+		config.Switches.ConflictStatus = status
+		t.Run(http.StatusText(status), func(t *testing.T) { withRig(t, config, func(r *rig) { test(r, code) }) })
+	}
+}
+
 func newRig(tb testing.TB, config emulator.Config) *rig {
 	tb.Helper()
 	if len(config.Seed.Organisations) == 0 {

@@ -68,6 +68,14 @@ func (c *Controller) settle(ctx context.Context, id string, s settling) (resourc
 	}
 }
 
+// waitIf returns Wait in place of Write if the write was sent already.
+func waitIf(sent bool, step volume.Step) volume.Step {
+	if sent && step == volume.Write {
+		return volume.Wait
+	}
+	return step
+}
+
 // decideAgain returns nil for the error of a write after which the next decision is based on another list, because the
 // cloud refused the write on account of the volume's state. conflicts counts these. Which status says so is not
 // documented, so that once each refusal counts.

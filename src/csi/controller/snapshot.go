@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
@@ -29,11 +28,8 @@ func (c *Controller) CreateSnapshot(ctx context.Context, r *csi.CreateSnapshotRe
 	if err := request.Required("source volume ID", r.GetSourceVolumeId()); err != nil {
 		return nil, err
 	}
-	for key := range r.GetParameters() {
-		if !strings.HasPrefix(key, volume.ReservedPrefix) {
-			return nil, status.Errorf(codes.InvalidArgument, "parameter %q of the VolumeSnapshotClass is not known; "+
-				"there are no parameters", key)
-		}
+	if err := volume.CheckSnapshotParameters(r.GetParameters()); err != nil {
+		return nil, err
 	}
 	end, err := c.busy.Begin("snapshot " + r.GetName())
 	if err != nil {
@@ -50,7 +46,7 @@ func (c *Controller) CreateSnapshot(ctx context.Context, r *csi.CreateSnapshotRe
 		err = c.replaceFailedSnapshot(ctx, snapshot)
 	}
 	if err != nil {
-		return nil, keptInMind(err)
+		return nil, retriedByProvisioner(err)
 	}
 	described := describeSnapshot(snapshot)
 	if described.SizeBytes == 0 { // the cloud does not know it before the snapshot is ready
@@ -149,8 +145,7 @@ func (c *Controller) DeleteSnapshot(ctx context.Context, r *csi.DeleteSnapshotRe
 	}
 	if snapshot.DeleteProtection {
 		return nil, status.Errorf(codes.FailedPrecondition, "snapshot %s is protected from deletion; turn the "+
-			"protection "+
-			"off in the cloud, or use the deletion policy Retain", id)
+			"protection off in the cloud, or use the deletion policy Retain", id)
 	}
 	err = c.Storage.DeleteSnapshot(audit.WithCause(ctx, "delete snapshot "+snapshot.Name), snapshot)
 	if err != nil {

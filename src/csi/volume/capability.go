@@ -34,6 +34,8 @@ func CheckCapabilities(capabilities []*csi.VolumeCapability) error {
 // CheckCapability is CheckCapabilities for one capability.
 func CheckCapability(one *csi.VolumeCapability) error {
 	switch {
+	case one == nil:
+		return CheckCapabilities(nil)
 	case one.GetAccessMode() == nil:
 		return status.Error(codes.InvalidArgument, "the access mode of a volume capability is missing")
 	case !slices.Contains(AccessModes(), one.GetAccessMode().GetMode()):

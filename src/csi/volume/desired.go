@@ -49,10 +49,8 @@ func (o Owner) MayDelete(kind, id string, labels resource.Labels) error {
 		return nil
 	}
 	return status.Errorf(codes.FailedPrecondition, "%s %s is not deleted, because its labels do not say that it "+
-		"belongs "+
-		"to this cluster (%s=%s, %s=%s); use the reclaim policy Retain, or add the labels if it belongs to this "+
-		"cluster",
-		kind, id, label.CSIDriverName, o.Driver, label.CSICluster, o.Cluster)
+		"belongs to this cluster (%s=%s, %s=%s); use the reclaim policy Retain, or add the labels if it belongs to "+
+		"this cluster", kind, id, label.CSIDriverName, o.Driver, label.CSICluster, o.Cluster)
 }
 
 // mayOwn reports whether this driver created an object with the labels for this cluster, or the former driver created

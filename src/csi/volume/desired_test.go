@@ -46,6 +46,8 @@ func TestOwnership(t *testing.T) {
 		"other cluster":       {of("driver", "k8s-2"), false, false, false, false},
 		"other driver":        {of("other", "k8s-1"), false, false, false, false},
 		"without cluster":     {of("driver", ""), false, true, false, true},
+		"without driver":      {resource.Labels{label.CSICluster: "k8s-1"}, false, false, false, false},
+		"of some driver":      {resource.Labels{label.CSIDriver: "true"}, false, false, false, false},
 		"without labels":      {nil, false, false, true, true},
 		"with others' labels": {resource.Labels{"team": "shop"}, false, false, true, true},
 	} {

@@ -1,6 +1,8 @@
 package volume
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -25,7 +27,9 @@ const DefaultType = "block"
 const ReservedPrefix = "csi.storage.k8s.io/"
 
 // ParameterNames are the names of the parameters of StorageClasses.
-func ParameterNames() []string { return []string{ParameterType, ParameterVolume, ParameterFilesystem} }
+func ParameterNames() []string {
+	return append([]string{ParameterType, ParameterVolume}, FilesystemNames()...)
+}
 
 // FilesystemNames are the names of the parameters with a filesystem, the former one first. csi-provisioner reads both,
 // and refuses a StorageClass that has both.
@@ -44,27 +48,33 @@ type Parameters struct {
 // ParseParameters reads the parameters of a StorageClass. The error is InvalidArgument and names the parameter, its
 // value and what is allowed.
 func ParseParameters(given map[string]string) (Parameters, error) {
-	parsed := Parameters{Type: DefaultType}
-	var unknown []string
-	for key, value := range given {
-		switch {
-		case key == ParameterType && value != "":
-			parsed.Type = value
-		case key == ParameterType:
-		case key == ParameterVolume:
-			parsed.Volume = value
-		case key == ParameterFilesystem:
-			parsed.Filesystem = value
-		case !strings.HasPrefix(key, ReservedPrefix):
-			unknown = append(unknown, key)
+	if name, found := unknown(given, ParameterNames()); found {
+		return Parameters{}, status.Errorf(codes.InvalidArgument, "parameter %q of the StorageClass is not known; the "+
+			"parameters are %s", name, strings.Join(ParameterNames(), ", "))
+	}
+	parsed := Parameters{Type: cmp.Or(given[ParameterType], DefaultType), Volume: given[ParameterVolume],
+		Filesystem: given[ParameterFilesystem]}
+	return parsed, CheckFilesystem(parsed.Filesystem)
+}
+
+// CheckSnapshotParameters returns an InvalidArgument error that names a parameter of a VolumeSnapshotClass, if there is
+// one: no parameter is known.
+func CheckSnapshotParameters(given map[string]string) error {
+	if name, found := unknown(given, nil); found {
+		return status.Errorf(codes.InvalidArgument, "parameter %q of the VolumeSnapshotClass is not known; there are "+
+			"no parameters", name)
+	}
+	return nil
+}
+
+// unknown returns the first name of a parameter that is not known and not reserved.
+func unknown(given map[string]string, known []string) (name string, found bool) {
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if !slices.Contains(known, name) && !strings.HasPrefix(name, ReservedPrefix) {
+			return name, true
 		}
 	}
-	if len(unknown) > 0 {
-		slices.Sort(unknown)
-		return Parameters{}, status.Errorf(codes.InvalidArgument, "parameter %q of the StorageClass is not known; the "+
-			"parameters are %s", unknown[0], strings.Join(ParameterNames(), ", "))
-	}
-	return parsed, CheckFilesystem(parsed.Filesystem)
+	return "", false
 }
 
 // CheckFilesystem returns an InvalidArgument error for a filesystem that volumes cannot be formatted with; "" is the

@@ -31,9 +31,8 @@ func TestParseParameters(t *testing.T) {
 
 func TestParseParametersRefuses(t *testing.T) {
 	for text, given := range map[string]map[string]string{
-		`parameter "size" of the StorageClass is not known; the parameters are volume-type, volume-identity, fstype`: {
-			"size": "1", "type": "x",
-		},
+		`parameter "size" of the StorageClass is not known; the parameters are volume-type, volume-identity, fstype, ` +
+			`csi.storage.k8s.io/fstype`: {"size": "1", "type": "x"},
 		`filesystem "btrfs" is not supported; use one of ext4, ext3, xfs`: {"fstype": "btrfs"},
 		`parameter "Volume-Type"`: {"Volume-Type": "block"},
 	} {
@@ -44,9 +43,25 @@ func TestParseParametersRefuses(t *testing.T) {
 	}
 }
 
+func TestCheckSnapshotParameters(t *testing.T) {
+	for name, text := range map[string]string{
+		"csi.storage.k8s.io/snapshotter-secret-name": "",
+		"volume-type": `parameter "volume-type" of the VolumeSnapshotClass is not known; there are no parameters`,
+	} {
+		err := CheckSnapshotParameters(map[string]string{name: "a"})
+		if text == "" && err != nil || text != "" && (status.Code(err) != codes.InvalidArgument ||
+			!strings.Contains(err.Error(), text)) {
+			t.Errorf("%s: %v, want InvalidArgument with %q, or nil", name, err, text)
+		}
+	}
+	if err := CheckSnapshotParameters(nil); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestParameterNames: the list and the names that are read are the same.
 func TestParameterNames(t *testing.T) {
-	for _, name := range append(ParameterNames(), FilesystemNames()...) {
+	for _, name := range ParameterNames() {
 		if _, err := ParseParameters(map[string]string{name: "ext4"}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -3,6 +3,8 @@
 package volume
 
 import (
+	"time"
+
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -84,15 +86,24 @@ func Delete(v resource.Volume) (Step, error) {
 	return Write, nil
 }
 
+// newFor is how long after its creation a failed volume is taken as one that was never available.
+const newFor = time.Hour
+
 // Ready returns Done once a new volume can be attached, and Write if its creation failed, so that it has to be deleted.
-// The error is Unavailable if it is being deleted.
-func Ready(v resource.Volume) (Step, error) {
-	switch v.Status {
-	case resource.VolumeCreating:
+// The error is Unavailable if it is being deleted. It is FailedPrecondition for a failed volume that may have been
+// used: a claim whose PersistentVolume is lost asks for its volume again.
+func Ready(v resource.Volume, now time.Time) (Step, error) {
+	switch {
+	case v.Status == resource.VolumeCreating:
 		return Wait, nil
-	case resource.VolumeFailed:
+	case v.Status == resource.VolumeFailed &&
+		(len(v.Attachments) > 0 || v.DeleteProtection || now.Sub(v.CreatedAt) > newFor):
+		return Done, status.Errorf(codes.FailedPrecondition, "volume %s (%s) has the status %q in the cloud, and may "+
+			"contain data, because it was created at %s; ask the cloud's support, or delete it in the cloud to get an "+
+			"empty one", v.ID, v.Name, v.Status, v.CreatedAt.UTC().Format(time.RFC3339))
+	case v.Status == resource.VolumeFailed:
 		return Write, nil
-	case resource.StatusDeleting:
+	case v.Deleting():
 		return Done, status.Errorf(codes.Unavailable, "volume %s (%s) is being deleted in the cloud; another one is "+
 			"created when the request is retried", v.ID, v.Name)
 	}

@@ -3,6 +3,7 @@ package volume
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -131,6 +132,14 @@ func TestDelete(t *testing.T) {
 	}
 }
 
+func noon() time.Time { return time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC) }
+
+// created returns a volume of that age at noon.
+func created(v resource.Volume, age time.Duration) resource.Volume {
+	v.CreatedAt = noon().Add(-age)
+	return v
+}
+
 func TestReady(t *testing.T) {
 	for name, test := range map[string]struct {
 		volume resource.Volume
@@ -142,10 +151,25 @@ func TestReady(t *testing.T) {
 		"deleting": {
 			volumeIn(resource.StatusDeleting), outcome{code: codes.Unavailable, text: "another one is created"},
 		},
-		"failed": {volumeIn(resource.VolumeFailed), outcome{step: Write}},
+		"failed": {created(volumeIn(resource.VolumeFailed), time.Hour), outcome{step: Write}},
+		"failed later": {
+			created(volumeIn(resource.VolumeFailed), time.Hour+time.Second),
+			outcome{
+				code: codes.FailedPrecondition,
+				text: "may contain data, because it was created at 2026-11-26T10:59:59Z",
+			},
+		},
+		"failed while a machine has it": {
+			created(volumeIn(resource.VolumeFailed, "vm-1"), time.Minute),
+			outcome{code: codes.FailedPrecondition, text: "may contain data"},
+		},
+		"failed and protected": {
+			created(protected(volumeIn(resource.VolumeFailed)), time.Minute),
+			outcome{code: codes.FailedPrecondition, text: "may contain data"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			step, err := Ready(test.volume)
+			step, err := Ready(test.volume, noon())
 			test.want.check(t, step, err)
 		})
 	}
