@@ -21,9 +21,9 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/testserver"
 )
 
-// namesResolve proves that pods resolve the names of Services: in another namespace, with the addresses of both families,
-// with their ports, and with the addresses of the pods if they are headless. Pods connect by name, and learn at once
-// that a name does not exist.
+// namesResolve proves that pods resolve the names of Services: in another namespace, with the addresses of both
+// families, with their ports, and with the addresses of the pods if they are headless. Pods connect by name, and learn
+// at once that a name does not exist.
 func namesResolve(t *testing.T, l *lab) {
 	t.Helper()
 	if err := l.DNSReady(t.Context()); err != nil {
