@@ -45,12 +45,13 @@ type proof struct {
 
 // TestCluster starts a cluster, and has it prove one thing after another.
 func TestCluster(t *testing.T) {
-	l := start(t, cluster.Options{})
+	l := start(t, cluster.Options{DNS: true})
 	l.prove(t,
 		proof{"every node comes up tainted and is initialised", bootstrap},
 		proof{"the program is the image that was imported", imported},
 		proof{"exec and logs reach pods on both nodes", execAndLogs},
 		proof{"pods reach pods on another node by routes of the VPC", podsReachPods},
+		proof{"pods resolve names, and connect by them", namesResolve},
 		proof{"a load balancer reaches pods on both nodes", balance},
 		proof{"datagrams reach pods on both nodes", datagrams},
 		proof{"a Service with both families has an address of each", dualStack},

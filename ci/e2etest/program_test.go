@@ -164,6 +164,10 @@ func (p *program) connect(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.usable(t, "worker-1")
+	dns, err := p.api.AppsV1().Deployments(cluster.Namespace).Get(t.Context(), "coredns", metav1.GetOptions{})
+	if err != nil || dns.Status.AvailableReplicas == 0 {
+		t.Errorf("nothing resolves names: %v", err)
+	}
 }
 
 // usable checks once: the command that added the node has waited for that.

@@ -31,20 +31,23 @@ func libraries(t *testing.T, folder, pkg string) map[string]string {
 	return versions
 }
 
-// TestLabSharesLibraries: the control plane of tests and the program have most of their packages in common. With other
-// versions, a new machine would compile 900 of them twice, which takes minutes.
+// TestLabSharesLibraries: the control plane of tests, CoreDNS and the program have most of their packages in common.
+// With other versions, a new machine would compile 900 of them twice, which takes minutes.
 func TestLabSharesLibraries(t *testing.T) {
 	program := libraries(t, "src", "./cmd/thalassa-cloud-controller-manager")
-	shared := 0
-	for module, version := range libraries(t, "tools/lab", ".") {
-		switch want, ok := program[module]; {
-		case ok && want != version:
-			t.Errorf("tools/lab/go.mod has %s %s and src/go.mod %s: run go get in the older one", module, version, want)
-		case ok:
-			shared++
+	for folder, least := range map[string]int{"tools/lab": 50, "tools/coredns": 45} {
+		shared := 0
+		for module, version := range libraries(t, folder, ".") {
+			switch want, ok := program[module]; {
+			case ok && want != version:
+				t.Errorf("%s/go.mod has %s %s and src/go.mod %s: run go get in the older one", folder, module,
+					version, want)
+			case ok:
+				shared++
+			}
 		}
-	}
-	if shared < 50 {
-		t.Errorf("they share %d modules, want at least 50: is this the right program?", shared)
+		if shared < least {
+			t.Errorf("%s shares %d modules, want at least %d: is this the right program?", folder, shared, least)
+		}
 	}
 }

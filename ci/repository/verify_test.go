@@ -153,7 +153,7 @@ func TestVerifyCommands(t *testing.T) {
 		"check-generate": {"bin/generate -check"},
 		"lint": {
 			" run --allow-parallel-runners", "./ci/... ./src/... ./src/emulator/... ./tools/...",
-			"cd tools/lab && GOWORK=off",
+			"cd tools/lab && GOWORK=off", "cd tools/coredns && GOWORK=off",
 			`GOFLAGS="$GOFLAGS -trimpath"`, `GOMEMLIMIT="${GOMEMLIMIT:-3GiB}"`,
 			"github.com/golangci/golangci-lint/v2/cmd/golangci-lint",
 		},

@@ -3,7 +3,9 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"os"
 	"os/exec"
@@ -25,9 +27,9 @@ const WebImage = "ghcr.io/thalassa-cloud/thalassa-ccm/web:0.1.0"
 // programs are the executables of a cluster, by path.
 type programs struct {
 	lab, agents, guest string
-	// images is a folder with archives: everything that a node has to have. volumes is one with those that it has to
-	// have for volumes.
-	images, volumes string
+	// images is a folder with archives: everything that a node has to have. dns and volumes are those with what it has
+	// to have for DNS and for volumes.
+	images, dns, volumes string
 }
 
 // programsOf is where the programs of a repository are.
@@ -35,7 +37,8 @@ func programsOf(root string) programs {
 	bin := filepath.Join(root, "bin")
 	return programs{
 		lab: filepath.Join(bin, "lab"), agents: filepath.Join(bin, "agents"), guest: filepath.Join(bin, "guest"),
-		images: filepath.Join(StateFolder(root), "images"), volumes: filepath.Join(StateFolder(root), "volumes"),
+		images: filepath.Join(StateFolder(root), "images"), dns: filepath.Join(StateFolder(root), "dns"),
+		volumes: filepath.Join(StateFolder(root), "volumes"),
 	}
 }
 
@@ -44,12 +47,18 @@ func (c *Cluster) build(ctx context.Context) (programs, error) {
 	p := programsOf(c.options.Root)
 	if !c.options.Built {
 		err := Build(ctx, c.options.Root, c.options.Progress)
+		if err == nil && c.options.DNS {
+			err = BuildDNS(ctx, c.options.Root, c.options.Progress)
+		}
 		if err == nil && c.options.Volumes {
 			err = BuildVolumes(ctx, c.options.Root, c.options.Progress)
 		}
 		return p, err
 	}
 	needed := []string{p.lab, p.agents, p.guest, p.images}
+	if c.options.DNS {
+		needed = append(needed, filepath.Join(p.dns, dnsName+".tar"))
+	}
 	if c.options.Volumes {
 		needed = append(needed, filepath.Join(p.volumes, snapshotDefinitions))
 	}
@@ -61,8 +70,8 @@ func (c *Cluster) build(ctx context.Context) (programs, error) {
 	return p, nil
 }
 
-// Build compiles what has changed of all that a cluster without volumes is made of: seconds, but minutes the first
-// time. It needs no root.
+// Build compiles what has changed of all that a cluster without DNS and volumes is made of: seconds, but minutes the
+// first time. It needs no root.
 func Build(ctx context.Context, root string, progress func(string)) error {
 	if _, err := controlplane.Build(ctx, root, progress); err != nil {
 		return err
@@ -118,4 +127,28 @@ func buildOurs(ctx context.Context, root, name, folder string) error {
 	reference := image.Registry + "/" + all[i].Repository + ":" + version
 	return image.BuildArchive(ctx, root, filepath.Join(folder, all[i].Name+".tar"), reference, all[i],
 		image.Stamp{Version: "v" + version})
+}
+
+// archiveProgram makes the image of a program, unless the one that is there has the same name and content: packing
+// those for volumes takes half a minute.
+func archiveProgram(executable, target, reference string) error {
+	content, err := os.ReadFile(executable)
+	if err != nil {
+		return fmt.Errorf("reading what is to be in an image: %w", err)
+	}
+	wanted := fmt.Appendf(nil, "%s %x\n", reference, sha256.Sum256(content))
+	_, missing := os.Stat(target + ".tar")
+	made, err := os.ReadFile(target + ".sum")
+	if err == nil && missing == nil && bytes.Equal(made, wanted) {
+		return nil
+	}
+	name := filepath.Base(executable)
+	program := image.Program{Name: name, Title: name, Description: "Part of the lab"}
+	if err := image.Archive(target+".tar", reference, program, image.Stamp{Version: "devel"}, executable); err != nil {
+		return err
+	}
+	if err := os.WriteFile(target+".sum", wanted, 0o644); err != nil {
+		return fmt.Errorf("recording what is in the image of %s: %w", name, err)
+	}
+	return nil
 }

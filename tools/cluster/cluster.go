@@ -85,6 +85,9 @@ type Options struct {
 	Progress func(string)
 	// Bare leaves out the cloud controller manager: nodes then stay tainted until Install.
 	Bare bool
+	// DNS installs CoreDNS, which resolves the names of Services and pods, in Domain. It starts when the nodes are
+	// initialised. Without it, pods resolve no names.
+	DNS bool
 	// Volumes installs the CSI driver after the cloud controller manager; with Bare, it gives nodes only the images. It
 	// is not possible in IronCore.
 	Volumes bool
@@ -177,18 +180,32 @@ func (o Options) check() error {
 	return nil
 }
 
-// complete installs the cloud controller manager and the CSI driver, unless they are left out, and waits for the nodes.
+// complete installs CoreDNS, the cloud controller manager and the CSI driver, unless they are left out, and waits for
+// the nodes.
 func (c *Cluster) complete(ctx context.Context) error {
+	if c.options.DNS {
+		if err := c.installDNS(ctx); err != nil {
+			return err
+		}
+	}
 	if c.options.Bare {
 		return c.awaitNodes(ctx, usableWith(true, c.options.Networks))
 	}
-	if err := c.Install(ctx); err != nil || !c.options.Volumes {
-		return err
+	steps := []func(context.Context) error{c.Install}
+	if c.options.Volumes {
+		steps = append(steps, func(ctx context.Context) error {
+			return c.InstallVolumes(ctx, volumesChart(c.options.Root))
+		}, c.VolumesReady)
 	}
-	if err := c.InstallVolumes(ctx, volumesChart(c.options.Root)); err != nil {
-		return err
+	if c.options.DNS {
+		steps = append(steps, c.DNSReady)
 	}
-	return c.VolumesReady(ctx)
+	for _, step := range steps {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // keepLogs keeps the logs of a cluster whose start has failed.

@@ -254,6 +254,9 @@ func (m *machines) options(e netns.Event) (realnode.Options, error) {
 	if o.Images, err = c.images(); err != nil {
 		return o, err
 	}
+	if c.options.DNS {
+		o.DNS, o.Domain = dnsAddress(), Domain
+	}
 	if e.Name == ControlPlane {
 		o.Taints = []corev1.Taint{{Key: roleControlPlane, Effect: corev1.TaintEffectNoSchedule}}
 	}
@@ -267,6 +270,9 @@ func (m *machines) options(e netns.Event) (realnode.Options, error) {
 // images are the archives with what every node has to have: ours, and those that were loaded later.
 func (c *Cluster) images() ([]string, error) {
 	folders := []string{c.programs.images, c.folder.File("images")}
+	if c.options.DNS {
+		folders = append(folders, c.programs.dns)
+	}
 	if c.options.Volumes {
 		folders = append(folders, c.programs.volumes)
 	}

@@ -3,9 +3,7 @@
 package cluster
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -18,7 +16,6 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/definition"
-	"github.com/thalassa-cloud/thalassa-ccm/tools/image"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/sidecar"
 )
 
@@ -83,33 +80,9 @@ func archiveSidecars(root, programs, folder string) error {
 		if err != nil {
 			return fmt.Errorf("reading sidecars.%s of the chart %s: %w", key, VolumesRelease, err)
 		}
-		if err := archiveSidecar(filepath.Join(programs, name), filepath.Join(folder, name), reference); err != nil {
+		if err := archiveProgram(filepath.Join(programs, name), filepath.Join(folder, name), reference); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// archiveSidecar makes the image of a program, unless the one that is there has the same name and content: packing the
-// five takes half a minute.
-func archiveSidecar(executable, target, reference string) error {
-	content, err := os.ReadFile(executable)
-	if err != nil {
-		return fmt.Errorf("reading what is to be in an image: %w", err)
-	}
-	wanted := fmt.Appendf(nil, "%s %x\n", reference, sha256.Sum256(content))
-	_, missing := os.Stat(target + ".tar")
-	made, err := os.ReadFile(target + ".sum")
-	if err == nil && missing == nil && bytes.Equal(made, wanted) {
-		return nil
-	}
-	name := filepath.Base(executable)
-	program := image.Program{Name: name, Title: name, Description: "Part of the lab"}
-	if err := image.Archive(target+".tar", reference, program, image.Stamp{Version: "devel"}, executable); err != nil {
-		return err
-	}
-	if err := os.WriteFile(target+".sum", wanted, 0o644); err != nil {
-		return fmt.Errorf("recording what is in the image of %s: %w", name, err)
 	}
 	return nil
 }

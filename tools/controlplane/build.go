@@ -45,6 +45,12 @@ func BuildSidecars(ctx context.Context, root string, progress func(string)) (pat
 		first: firstReport, every: reportEvery}.run(ctx)
 }
 
+// BuildCoreDNS does the same for the DNS of clusters: it compiles tools/coredns into bin/coredns.
+func BuildCoreDNS(ctx context.Context, root string, progress func(string)) (path string, err error) {
+	return builder{root: root, module: "coredns", program: "coredns", pkg: ".", progress: progress,
+		first: firstReport, every: reportEvery}.run(ctx)
+}
+
 // run builds, and says in an error what was being built.
 func (b builder) run(ctx context.Context) (path string, err error) {
 	if b.progress == nil {

@@ -23,7 +23,7 @@ func fakeRepo(t *testing.T, mod, script string) string {
 	t.Helper()
 	root := t.TempDir()
 	files := map[string]string{"tools/lab/go.mod": mod, "tools/sidecars/go.mod": "module sidecars\n",
-		"path/go": "#!/bin/sh\n" + script}
+		"tools/coredns/go.mod": "module coredns\n", "path/go": "#!/bin/sh\n" + script}
 	for name, content := range files {
 		path := filepath.Join(root, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -48,6 +48,7 @@ func TestBuildCallsTheGoTool(t *testing.T) {
 		"lab":       {Build, "lab", ".", version},
 		"agents":    {BuildAgents, "lab", "./agents", "version.gitMinor=99 "},
 		"sidecars/": {BuildSidecars, "sidecars", "tool", "-ldflags\n-s -w\n"},
+		"coredns":   {BuildCoreDNS, "coredns", ".", "-ldflags\n-s -w\n"},
 	} {
 		path, err := tt.build(t.Context(), root, nil)
 		if err != nil {
@@ -72,6 +73,9 @@ func TestBuildOfWhatIsCurrent(t *testing.T) {
 	}
 	if _, err := BuildAgents(t.Context(), root, nil); err == nil {
 		t.Error("the agents are not built")
+	}
+	if _, err := BuildCoreDNS(t.Context(), root, nil); err == nil {
+		t.Error("CoreDNS is not built")
 	}
 	t.Setenv(repo.CurrentEnv, t.TempDir())
 	if _, err := Build(t.Context(), root, nil); err == nil {

@@ -81,7 +81,7 @@ func kubeletConfig(o Options) ([]byte, error) {
 		"cgroupRoot": "/" + o.Cgroup, "cgroupsPerQOS": true,
 		"failCgroupV1": false, "failSwapOn": false, "localStorageCapacityIsolation": false,
 		"evictionHard": object{"memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%"},
-		// Nobody resolves names here.
+		// The host's name servers are out of reach: pods have the cluster's or none.
 		"resolvConf": "",
 		// Images are imported and must not go because the host's disk is full.
 		"imageGCHighThresholdPercent": 100,
@@ -93,6 +93,9 @@ func kubeletConfig(o Options) ([]byte, error) {
 	}
 	if len(o.Taints) > 0 {
 		config["registerWithTaints"] = o.Taints
+	}
+	if o.DNS.IsValid() {
+		config["clusterDNS"], config["clusterDomain"] = []string{o.DNS.String()}, o.Domain
 	}
 	return yaml.Marshal(config)
 }

@@ -74,6 +74,10 @@ type Options struct {
 	Taints []corev1.Taint
 	// PodCIDR are the networks of all pods of the cluster.
 	PodCIDR string
+	// DNS is the address of the cluster's name server, and Domain that of the cluster's names. Optional: without them,
+	// pods resolve no names.
+	DNS    netip.Addr
+	Domain string
 }
 
 // Node is a node whose machine runs, until Stop.

@@ -119,6 +119,13 @@ func TestKubeletConfig(t *testing.T) {
 	if worker["registerWithTaints"] != nil {
 		t.Errorf("a worker has the taints %v", worker["registerWithTaints"])
 	}
+	if worker["clusterDNS"] != nil || worker["clusterDomain"] != nil {
+		t.Errorf("without a name server: %v in %v", worker["clusterDNS"], worker["clusterDomain"])
+	}
+	named := read(Options{DNS: netip.MustParseAddr("10.96.0.10"), Domain: "cluster.local"})
+	if !cmp.Equal(named["clusterDNS"], []any{"10.96.0.10"}) || named["clusterDomain"] != "cluster.local" {
+		t.Errorf("the name server is %v, for %v", named["clusterDNS"], named["clusterDomain"])
+	}
 	if anonymous := worker["authentication"].(map[string]any)["anonymous"]; !cmp.Equal(anonymous,
 		map[string]any{"enabled": false}) {
 		t.Errorf("anybody may ask the kubelet: %v", anonymous)

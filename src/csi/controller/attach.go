@@ -47,19 +47,16 @@ func (c *Controller) ControllerPublishVolume(ctx context.Context,
 	if err != nil {
 		return nil, problemOf("looking up the machine of Node "+node, err)
 	}
-	sent := false // lists may not contain what was sent yet
-	v, err := c.settle(ctx, id, settling{action: "attaching volume " + id + " to Node " + node,
+	v, err := c.settle(ctx, id, settling{action: "attaching volume " + id + " to Node " + node, once: true,
 		decide: func(v resource.Volume) (volume.Step, error) {
 			if err := c.Owner.MayUse(v); err != nil {
 				return volume.Done, err
 			}
-			step, err := volume.Attach(v, machine)
-			return waitIf(sent, step), err
+			return volume.Attach(v, machine)
 		},
 		write: func(ctx context.Context, v resource.Volume) error {
 			err := c.Storage.AttachVolume(audit.WithCause(ctx, "attach volume to Node "+node), v, machine,
 				c.attachmentOf(node))
-			sent = err == nil
 			return c.orFull(ctx, err, v, machine, node)
 		},
 	})
@@ -138,17 +135,12 @@ func (c *Controller) ControllerUnpublishVolume(ctx context.Context,
 		return nil, err
 	}
 	var machine string
-	sent := false
-	_, err = c.settle(ctx, id, settling{action: "detaching volume " + id + " from Node " + node,
+	_, err = c.settle(ctx, id, settling{action: "detaching volume " + id + " from Node " + node, confirm: true,
 		decide: func(v resource.Volume) (step volume.Step, err error) {
 			machine, step = volume.Detach(v, func(a resource.Attachment) bool { return ours(v, a) })
-			if step == volume.Done && !sent {
-				err = c.checkEarlierAttachment(ctx, v)
-			}
-			return step, err
+			return step, nil
 		},
 		write: func(ctx context.Context, v resource.Volume) error {
-			sent = true
 			return c.Storage.DetachVolume(audit.WithCause(ctx, "detach volume from Node "+node), v, machine)
 		},
 	})

@@ -113,6 +113,17 @@ func (c *Controller) ValidateVolumeCapabilities(ctx context.Context,
 // volume returns the volume with the identity, from a list at most maxAge old. The error is NotFound if there is none.
 func (c *Controller) volume(ctx context.Context, id string, maxAge time.Duration) (resource.Volume, error) {
 	v, found, err := c.Storage.Volume(ctx, id, maxAge)
+	return existing(id, v, found, err)
+}
+
+// volumeItself is volume by a request for this volume alone.
+func (c *Controller) volumeItself(ctx context.Context, id string, _ time.Duration) (resource.Volume, error) {
+	v, found, err := c.Storage.ReadVolume(ctx, id)
+	return existing(id, v, found, err)
+}
+
+// existing returns a volume that was looked for.
+func existing(id string, v resource.Volume, found bool, err error) (resource.Volume, error) {
 	if err != nil {
 		return resource.Volume{}, problemOf("reading volume "+id, err)
 	}

@@ -12,7 +12,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/volume"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/store"
 )
 
@@ -66,9 +65,13 @@ func (c *Controller) checkEarlier(ctx context.Context, listed time.Time, one cre
 	if c.Kubernetes == nil {
 		return nil
 	}
-	since, err := c.soleSince(ctx, "creating "+one.name, one.lease)
+	lease := one.lease + strings.ReplaceAll(c.Owner.Driver, ".", "-")
+	since, err := c.Kubernetes.LeaderSince(ctx, lease)
 	if err != nil {
-		return err
+		return status.Errorf(codes.Unavailable, "creating %s: reading Lease %s: %v", one.name, lease, err)
+	}
+	if since.Before(c.started) {
+		since = c.started
 	}
 	left := since.Add(store.VisibilityDelay + c.Poll).Sub(listed)
 	if left <= 0 || c.isNewer(ctx, one, since) {
@@ -76,41 +79,6 @@ func (c *Controller) checkEarlier(ctx context.Context, listed time.Time, one cre
 	}
 	return status.Errorf(codes.Aborted, "creating %s: an earlier process may have created it, and lists of the cloud "+
 		"may not contain it yet; it is looked for again for %s, and is then created", one.name, left.Round(time.Second))
-}
-
-// soleSince returns since when no earlier process can have sent requests of the sidecar whose Lease has the prefix.
-func (c *Controller) soleSince(ctx context.Context, action, prefix string) (time.Time, error) {
-	lease := prefix + strings.ReplaceAll(c.Owner.Driver, ".", "-")
-	since, err := c.Kubernetes.LeaderSince(ctx, lease)
-	if err != nil {
-		return since, status.Errorf(codes.Unavailable, "%s: reading Lease %s: %v", action, lease, err)
-	}
-	if since.Before(c.started) {
-		since = c.started
-	}
-	return since, nil
-}
-
-// checkEarlierAttachment returns an Aborted error while lists may lack an attachment of the volume, which they do not
-// contain: one that this process asked for lately, or that an earlier process may have asked for (see checkEarlier).
-// csi-attacher does not ask again to detach a volume that is said to be detached.
-func (c *Controller) checkEarlierAttachment(ctx context.Context, v resource.Volume) error {
-	since := c.Storage.AttachedAt(v.ID)
-	if c.Kubernetes != nil {
-		sole, err := c.soleSince(ctx, "detaching volume "+v.ID, "external-attacher-leader-")
-		if err != nil {
-			return err
-		}
-		if sole.After(since) {
-			since = sole
-		}
-	}
-	left := time.Until(since.Add(store.VisibilityDelay + maxPoll))
-	if left <= 0 {
-		return nil
-	}
-	return status.Errorf(codes.Aborted, "detaching volume %s: it may have been attached a moment ago, and lists of "+
-		"the cloud may not contain that yet; it is looked at again for %s", v.ID, left.Round(time.Second))
 }
 
 // isNewer reports whether the object that a creation is for was created after a time. Sidecars name it if they run with

@@ -40,19 +40,16 @@ func (c *Controller) ControllerExpandVolume(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	sent := false
-	v, err = c.settle(ctx, id, settling{action: "expanding volume " + id,
+	v, err = c.settle(ctx, id, settling{action: "expanding volume " + id, once: true,
 		decide: func(v resource.Volume) (volume.Step, error) {
 			if err := c.Owner.MayUse(v); err != nil {
 				return volume.Done, retriedByResizer(err)
 			}
 			step, err := volume.Expand(v, size, resizable)
-			return waitIf(sent, step), retriedByResizer(err)
+			return step, retriedByResizer(err)
 		},
 		write: func(ctx context.Context, v resource.Volume) error {
-			err := c.Storage.ResizeVolume(audit.WithCause(ctx, "expand volume "+v.Name), v, size)
-			sent = err == nil
-			return err
+			return c.Storage.ResizeVolume(audit.WithCause(ctx, "expand volume "+v.Name), v, size)
 		},
 	})
 	if err != nil {

@@ -37,6 +37,11 @@ type settling struct {
 	action string // for errors: "attaching volume v-1 to machine vm-1"
 	decide func(resource.Volume) (volume.Step, error)
 	write  func(context.Context, resource.Volume) error
+	// once is whether a write that the cloud has accepted is not sent again: lists may not contain its effect yet.
+	once bool
+	// confirm is whether the volume is requested by itself before nothing has to be done with it: lists may not contain
+	// yet what an earlier request or process did.
+	confirm bool
 }
 
 // settle takes the steps that a decision asks for, until nothing remains to be done, and returns the volume. The error
@@ -44,20 +49,27 @@ type settling struct {
 func (c *Controller) settle(ctx context.Context, id string, s settling) (resource.Volume, error) {
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
-	began, age, conflicts := time.Now(), c.Poll, 0
+	began, age, conflicts, sent := time.Now(), c.Poll, 0, false
+	look := c.volume
 	for {
-		v, err := c.volume(ctx, id, age)
+		v, err := look(ctx, id, age)
 		if err != nil {
 			return v, err
 		}
 		step, err := s.decide(v)
+		if err == nil && step == volume.Done && s.confirm && !sent {
+			s.confirm, look = false, c.volumeItself
+			continue
+		}
 		if err != nil || step == volume.Done {
 			return v, problemOf(s.action, err)
 		}
-		if step == volume.Write {
-			if conflicts, err = decideAgain(s.write(ctx, v), conflicts); err != nil {
+		if step == volume.Write && !(s.once && sent) {
+			written := s.write(ctx, v)
+			if conflicts, err = decideAgain(written, conflicts); err != nil {
 				return v, problemOf(s.action, err)
 			}
+			sent = written == nil
 		}
 		pause := c.pollAfter(time.Since(began))
 		if !sleep(ctx, pause) {
@@ -66,14 +78,6 @@ func (c *Controller) settle(ctx context.Context, id string, s settling) (resourc
 		}
 		age = pause / shareDivisor
 	}
-}
-
-// waitIf returns Wait in place of Write if the write was sent already.
-func waitIf(sent bool, step volume.Step) volume.Step {
-	if sent && step == volume.Write {
-		return volume.Wait
-	}
-	return step
 }
 
 // decideAgain returns nil for the error of a write after which the next decision is based on another list, because the

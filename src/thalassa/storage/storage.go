@@ -33,14 +33,11 @@ type Storage struct {
 	types     *store.Store[resource.VolumeType]
 	// expectations are the names of objects whose creation ended without an answer, and when.
 	expectations *store.TTLCache[time.Time]
-	// attached are the identities of volumes that were attached lately, and when.
-	attached *store.TTLCache[time.Time]
 }
 
 // New returns empty storage. It sends no request. region returns the slug of the region.
 func New(cloud *client.Client, region func(context.Context) (string, error)) *Storage {
-	s := &Storage{cloud: cloud, region: region, expectations: store.NewTTLCache[time.Time](store.AbsentTTL),
-		attached: store.NewTTLCache[time.Time](store.AbsentTTL)}
+	s := &Storage{cloud: cloud, region: region, expectations: store.NewTTLCache[time.Time](store.AbsentTTL)}
 	s.volumes = store.New("volumes", s.listVolumes, func(v resource.Volume) string { return v.ID },
 		func(v resource.Volume) []string { return []string{nameKey(v.Name)} })
 	s.volumes.Deleting, s.volumes.Get = resource.Volume.Deleting, s.getVolume
@@ -76,11 +73,13 @@ func (s *Storage) Volume(ctx context.Context, id string, maxAge time.Duration) (
 	return one(ctx, s.volumes, id, maxAge, s.requestVolume)
 }
 
-// AttachedAt returns when the cloud may last have accepted a request of this process to attach the volume; zero: not
-// within store.AbsentTTL.
-func (s *Storage) AttachedAt(id string) time.Time {
-	at, _ := s.attached.Get(id)
-	return at
+// ReadVolume returns the volume with the identity by a request for this volume alone.
+func (s *Storage) ReadVolume(ctx context.Context, id string) (v resource.Volume, found bool, err error) {
+	readNumber := s.volumes.BeginRead()
+	if v, found, err = s.requestVolume(ctx, id); found && err == nil {
+		s.volumes.PutFetched(v, readNumber)
+	}
+	return v, found, err
 }
 
 // Snapshots returns all snapshots of the region, including those of others, sorted by identity, from a list at most

@@ -106,9 +106,6 @@ const machineResource = "cloud_virtual_machine"
 func (s *Storage) AttachVolume(ctx context.Context, v resource.Volume, machine, description string) error {
 	_, err := client.Post[client.Ignored](ctx, s.cloud, iaas.VolumeEndpoint+"/"+v.ID+"/attach",
 		iaas.AttachVolumeRequest{Description: description, ResourceType: machineResource, ResourceIdentity: machine})
-	if err == nil || client.Uncertain(err) {
-		s.attached.Put(v.ID, time.Now())
-	}
 	if err != nil {
 		return s.volumes.WriteError(err)
 	}

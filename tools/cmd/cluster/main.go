@@ -79,7 +79,8 @@ func run(ctx context.Context, o cluster.Options, folder string, args []string) e
 	}
 	switch strings.Join(args, " ") {
 	case "build":
-		return errors.Join(cluster.Build(ctx, root, o.Progress), cluster.BuildVolumes(ctx, root, o.Progress))
+		return errors.Join(cluster.Build(ctx, root, o.Progress), cluster.BuildDNS(ctx, root, o.Progress),
+			cluster.BuildVolumes(ctx, root, o.Progress))
 	case "clean":
 		return clean()
 	}
@@ -87,7 +88,7 @@ func run(ctx context.Context, o cluster.Options, folder string, args []string) e
 }
 
 func serve(ctx context.Context, o cluster.Options, folder string) error {
-	o.Volumes = !o.IronCore && !o.Bare
+	o.DNS, o.Volumes = true, !o.IronCore && !o.Bare
 	c, err := cluster.Start(ctx, o)
 	if err != nil {
 		return err
@@ -99,13 +100,14 @@ func serve(ctx context.Context, o cluster.Options, folder string) error {
 	fmt.Printf(`
   export KUBECONFIG=%s
   kubectl get nodes -o wide
+  names in pods:              SERVICE.NAMESPACE.svc.%s
   what load balancers serve:  nsenter --net=%s curl http://ADDRESS/
   the cloud:                  %s
 %s  more:                       %s
   logs:                       %s
 
 Everything runs until Ctrl-C.
-`, remote.Kubeconfig, c.Client().Path(), c.CloudCommand(),
+`, remote.Kubeconfig, cluster.Domain, c.Client().Path(), c.CloudCommand(),
 		volumeCommands(o), commands(o), c.Dir()+"/logs")
 	<-ctx.Done()
 	fmt.Println("\n  Removing everything")

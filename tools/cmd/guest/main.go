@@ -2,8 +2,8 @@
 
 // Command guest is what runs inside of the lab's machines and pods: `guest machine FOLDER NAME DISKS` is the first
 // process of a machine, `guest pause` that of a pod, and `guest serve` the server of end-to-end tests; `guest get URL`
-// prints a page, as curl does, and `guest file` writes and reads the files of volumes. Outside of them, `guest reap
-// FOLDER` removes what is left of a cluster that was killed.
+// prints a page, as curl does, `guest resolve NAME` what a name stands for, and `guest file` writes and reads the files
+// of volumes. Outside of them, `guest reap FOLDER` removes what is left of a cluster that was killed.
 package main
 
 import (
@@ -15,6 +15,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/thalassa-cloud/thalassa-ccm/tools/lookup"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/machine"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/program"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/reaper"
@@ -25,8 +26,8 @@ import (
 // endLimit bounds how long requests may take that were there when the server was asked to end.
 const endLimit = time.Minute
 
-// getLimit bounds how long a server may take to answer.
-const getLimit = 5 * time.Second
+// answerLimit bounds how long a server may take to answer.
+const answerLimit = 5 * time.Second
 
 func main() {
 	os.Exit(run(os.Args[1:]))
@@ -49,6 +50,10 @@ func run(args []string) int {
 		if len(args) == 2 {
 			return exitCode(get(args[1]))
 		}
+	case "resolve":
+		if len(args) == 2 {
+			return exitCode(resolve(args[1]))
+		}
 	case "pause":
 		return exitCode(machine.Pause(os.Stdout))
 	case "file":
@@ -59,7 +64,7 @@ func run(args []string) int {
 		return program.Run("guest", os.Stderr, func(ctx context.Context) error { return serve(ctx, args[1:]) })
 	}
 	fmt.Fprintln(os.Stderr, "usage: guest machine FOLDER NAME DISKS | guest pause | guest reap FOLDER | "+
-		"guest serve [flags] | guest get URL | guest file "+testfile.Usage)
+		"guest serve [flags] | guest get URL | guest resolve NAME | guest file "+testfile.Usage)
 	return 2
 }
 
@@ -73,9 +78,15 @@ func exitCode(err error) int {
 }
 
 func get(url string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), getLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), answerLimit)
 	defer cancel()
 	return testserver.Get(ctx, url, os.Stdout)
+}
+
+func resolve(name string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), answerLimit)
+	defer cancel()
+	return lookup.Print(ctx, net.DefaultResolver, name, os.Stdout)
 }
 
 func serve(ctx context.Context, args []string) error {
