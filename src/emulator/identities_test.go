@@ -81,27 +81,54 @@ func TestFederatedIdentitiesOfTheAPI(t *testing.T) {
 	expect("new", "GET", 200)
 	expect("reads", "POST", 403)
 	const identities = "/v1/federated-identities/"
-	c.object(t, "PUT", identities+identity, `{"name":"main","allowedScopes":["api:write"]}`, 200)
+	c.object(t, "PUT", identities+identity, `{"allowedScopes":["api:write"]}`, 200)
 	expect("writes", "POST", 201)
-	c.object(t, "PUT", identities+identity, `{"name":"main","status":"inactive"}`, 200)
+	c.object(t, "PUT", identities+identity, `{"status":"inactive"}`, 200)
 	expect("inactive", "GET", 401)
 	if status, answer := exchange("main"); status != 400 || !strings.Contains(answer.Description, "is inactive") {
 		t.Errorf("inactive: %d %+v, want 400", status, answer)
 	}
-	c.object(t, "PUT", identities+identity, `{"name":"main","status":"active"}`, 200)
+	c.object(t, "PUT", identities+identity, `{"status":"active"}`, 200)
 	expect("active", "GET", 200)
-	c.object(t, "PUT", "/v1/federated-identity-providers/"+provider, `{"name":"forge","status":"inactive"}`, 200)
+	c.object(t, "PUT", "/v1/federated-identity-providers/"+provider, `{"status":"inactive"}`, 200)
 	expect("inactive provider", "GET", 401)
 	for _, used := range []string{"/v1/service-accounts/" + account, "/v1/federated-identity-providers/" + provider} {
 		if status, _, body := c.call(t, "DELETE", used, ""); status != 409 || !strings.Contains(body, identity) {
 			t.Errorf("DELETE %s in use = %d %s, want 409", used, status, body)
 		}
 	}
-	c.object(t, "PUT", "/v1/federated-identity-providers/"+provider, `{"name":"forge","status":"active"}`, 200)
+	c.object(t, "PUT", "/v1/federated-identity-providers/"+provider, `{"status":"active"}`, 200)
 	c.object(t, "DELETE", identities+identity, "", 204)
 	expect("deleted", "GET", 401)
 	c.object(t, "DELETE", "/v1/federated-identity-providers/"+provider, "", 204)
 	c.object(t, "DELETE", "/v1/service-accounts/"+account, "", 204)
+}
+
+// The official client leaves out of an update what does not change, also the name.
+func TestUpdatesOfIdentitiesKeepWhatIsLeftOut(t *testing.T) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newCloud(t)
+	account, provider, identity := c.federated(t, key)
+	client := c.vendorClient(t).IAM()
+	c.object(t, "PUT", "/v1/service-accounts/"+account, `{"labels":{"a":"b"},"description":"x"}`, 200)
+	renamed := "new"
+	made, err := client.UpdateServiceAccount(t.Context(), account, iam.UpdateServiceAccountRequest{Name: &renamed})
+	if err != nil || made.Name != renamed || made.Labels["a"] != "b" {
+		t.Errorf("service account: %+v, %v, want the new name and the label", made, err)
+	}
+	revoked, err := client.UpdateFederatedIdentity(t.Context(), identity,
+		iam.UpdateFederatedIdentityRequest{Status: iam.FederatedIdentityStatusRevoked})
+	if err != nil || revoked.Name != "main" || revoked.Status != iam.FederatedIdentityStatusRevoked {
+		t.Errorf("federated identity: %+v, %v, want it revoked with its name", revoked, err)
+	}
+	described, err := client.UpdateFederatedIdentityProvider(t.Context(), provider,
+		iam.UpdateFederatedIdentityProviderRequest{Description: "x"})
+	if err != nil || described.Name != "forge" || described.Description != "x" {
+		t.Errorf("provider: %+v, %v, want the description and its name", described, err)
+	}
 }
 
 // An access credential authenticates until it is deleted or expires.

@@ -51,7 +51,8 @@ type createdCredential struct {
 
 func accounts() resource.Kind[*Directory, *ServiceAccount, wire.MetaInput] {
 	return resource.Kind[*Directory, *ServiceAccount, wire.MetaInput]{
-		Name: "service account", Prefix: "sa", Path: "/v1/service-accounts", Single: true, Meta: named,
+		Name: "service account", Prefix: "sa", Path: "/v1/service-accounts", Single: true, Partial: true,
+		Meta:  named,
 		Among: func(d *Directory, _ *request) (*object.Collection[*ServiceAccount], error) { return &d.Accounts, nil },
 		New: func(_ *Directory, _ *request, record object.Record, _ *wire.MetaInput) (*ServiceAccount, error) {
 			return &ServiceAccount{record}, nil

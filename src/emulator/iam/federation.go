@@ -97,10 +97,11 @@ func identify(m wire.Meta) identified {
 func providers() resource.Kind[*Directory, *Provider, providerInput] {
 	return resource.Kind[*Directory, *Provider, providerInput]{
 		Name: "federated identity provider", Prefix: "fip", Path: "/v1/federated-identity-providers", Single: true,
-		Meta:   func(in *providerInput) wire.MetaInput { return in.MetaInput },
-		Among:  func(d *Directory, _ *request) (*object.Collection[*Provider], error) { return &d.Providers, nil },
-		New:    (*Directory).newProvider,
-		Change: (*Directory).changeProvider,
+		Partial: true,
+		Meta:    func(in *providerInput) wire.MetaInput { return in.MetaInput },
+		Among:   func(d *Directory, _ *request) (*object.Collection[*Provider], error) { return &d.Providers, nil },
+		New:     (*Directory).newProvider,
+		Change:  (*Directory).changeProvider,
 		Release: func(d *Directory, _ *request, p *Provider) error {
 			for f := range d.Federated.All() {
 				if f.Provider == p.Identity {
@@ -188,7 +189,8 @@ type federatedView struct {
 func federatedIdentities() resource.Kind[*Directory, *FederatedIdentity, federatedInput] {
 	return resource.Kind[*Directory, *FederatedIdentity, federatedInput]{
 		Name: "federated identity", Prefix: "fi", Path: "/v1/federated-identities", Single: true,
-		Meta: func(in *federatedInput) wire.MetaInput { return in.MetaInput },
+		Partial: true,
+		Meta:    func(in *federatedInput) wire.MetaInput { return in.MetaInput },
 		Among: func(d *Directory, _ *request) (*object.Collection[*FederatedIdentity], error) {
 			return &d.Federated, nil
 		},
