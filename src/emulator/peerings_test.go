@@ -88,6 +88,32 @@ func TestPeeringsOfOneOrganisation(t *testing.T) {
 	}
 }
 
+// A token that is bound to a project cannot accept for a VPC outside of it, and is not told whether there is one.
+func TestBoundTokensAcceptOnlyForTheirProject(t *testing.T) {
+	c := newCloud(t, withProject, bound, neighbour, func(cfg *emulator.Config) {
+		shop := &cfg.Seed.Organisations[0].Projects[0]
+		shop.VPCs = append(shop.VPCs, emulator.VPCSeed{Identity: "vpc-till", Name: "till",
+			Region: emulator.DefaultRegion, CIDRs: prefixes("10.10.0.0/16")})
+	})
+	for name, tt := range map[string]struct {
+		accepter, organisation string
+		want                   int
+	}{
+		"of the organisation":     {emulator.DefaultVPC, "", 403},
+		"of another organisation": {"vpc-next", "o-next", 403},
+		"unknown":                 {"vpc-x", "", 403},
+		"its own":                 {"vpc-till", "", 201},
+	} {
+		request := apiRequest(t, c.url, "POST", "/v1/vpc-peering-connections", `{"name":"link","autoAccept":true,`+
+			`"requesterVpcIdentity":"vpc-shop","accepterVpcIdentity":"`+tt.accepter+
+			`","accepterOrganisationIdentity":"`+tt.organisation+`"}`)
+		request.SetBasicAuth("bound", "s")
+		if got := serve(c, request); got.Code != tt.want {
+			t.Errorf("%s: %d %s, want %d", name, got.Code, got.Body, tt.want)
+		}
+	}
+}
+
 func TestBadPeerings(t *testing.T) {
 	c := newCloud(t, neighbour, func(cfg *emulator.Config) {
 		org := &cfg.Seed.Organisations[0]

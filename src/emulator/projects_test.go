@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -305,6 +306,7 @@ func TestBoundTokensDoNotWriteToTheOrganisation(t *testing.T) {
 		{"POST /v1/teams", `{"name":"ops"}`, 403, 201},
 		{"DELETE /v1/teams/ops", "", 403, 204},
 		{"POST /v1/iam/roles", `{"name":"reader"}`, 403, 201},
+		{"POST /v1/quotas/increase-requests", `{"name":"machines","newMaxUsage":200000}`, 403, 201},
 		{"POST /v1/cloudinits", `{"name":"own","content":"c"}`, 201, 201},
 	} {
 		method, path, _ := strings.Cut(tt.request, " ")
@@ -318,4 +320,27 @@ func TestBoundTokensDoNotWriteToTheOrganisation(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Everything that belongs to the organisation refuses writes with such a token, also what other tests do not list.
+func TestBoundTokensWriteNothingOfTheOrganisation(t *testing.T) {
+	c := newCloud(t, withProject, bound)
+	owned := regexp.MustCompile("^/v1/(projects|service-accounts|federated|memberships|invites|teams|iam|quotas)")
+	for _, operation := range c.Operations() {
+		method, pattern, _ := strings.Cut(operation, " ")
+		if method == http.MethodGet || !owned.MatchString(pattern) {
+			continue
+		}
+		request := apiRequest(t, c.url, method, strings.NewReplacer("{", "", "}", "").Replace(pattern), "{}")
+		request.SetBasicAuth("bound", "s")
+		if got := serve(c, request); got.Code != 403 || !strings.Contains(got.Body.String(), "belongs to the org") {
+			t.Errorf("%s = %d %s, want 403", operation, got.Code, got.Body)
+		}
+	}
+}
+
+// bound is a client that is bound to the project of withProject.
+func bound(cfg *emulator.Config) {
+	org := &cfg.Seed.Organisations[0]
+	org.Clients = append(org.Clients, emulator.ClientSeed{ID: "bound", Secret: "s", Project: "shop"})
 }

@@ -106,12 +106,20 @@ func (c *call) connect(p *state.Peering, in wire.PeeringInput) error {
 				in.AccepterOrganisationIdentity)
 		}
 	}
+	// Who is bound to a project accepts only for its VPCs, and is not told of others.
+	bound := in.AutoAccept && c.user.Project != ""
 	for part := range other.Parts() {
+		if bound && part != c.org {
+			continue
+		}
 		if v, found := part.VPCs.Find(in.AccepterVPCIdentity); found && v.Active() && p.Accepter == nil {
 			p.Accepter = v
 		}
 	}
 	switch {
+	case p.Accepter == nil && bound:
+		return apierror.Forbidden("field \"autoAccept\": the token is bound to project %q, and VPC %q is not in it: "+
+			"leave autoAccept out, or use a token that is bound to no project", c.user.Project, in.AccepterVPCIdentity)
 	case p.Accepter == nil:
 		return apierror.Invalid("field \"accepterVpcIdentity\": VPC %q not found", in.AccepterVPCIdentity)
 	case p.Accepter == p.Requester:

@@ -116,8 +116,8 @@ func (srv *Server) routes() {
 func (srv *Server) operations() map[string]handler {
 	all := map[string]handler{}
 	for _, resource := range []map[string]handler{
-		srv.computeOperations(), unbound(srv.projectOperations()), srv.quotaOperations(), srv.imageOperations(),
-		srv.cloudInitOperations(),
+		srv.computeOperations(), unbound(srv.projectOperations()), unbound(srv.quotaOperations()),
+		srv.imageOperations(), srv.cloudInitOperations(),
 		srv.vpcOperations(), srv.subnetOperations(), srv.routeTableOperations(), srv.natGatewayOperations(),
 		srv.securityGroupOperations(), srv.reservedIPOperations(), srv.firewallOperations(), srv.peeringOperations(),
 		srv.filesystemOperations(), srv.volumeOperations(), srv.snapshotOperations(),
