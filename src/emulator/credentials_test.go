@@ -9,6 +9,7 @@ import (
 	vendor "github.com/thalassa-cloud/client-go/pkg/client"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
 )
 
 // works says whether a client may read, and with which status it is refused.
@@ -72,6 +73,63 @@ func TestReadOnlyTokens(t *testing.T) {
 	}
 }
 
+// Credentials have the same rights in all their organisations: other rights are refused, and change nothing.
+func TestCredentialsHaveOneSetOfRights(t *testing.T) {
+	reader := seed.Token{Token: "t", Scopes: []string{"api:read"}}
+	for name, tt := range map[string]struct {
+		here, there emulator.OrganisationSeed
+		want        string
+	}{
+		"the same": {emulator.OrganisationSeed{Tokens: []seed.Token{reader}, Clients: client("s", "")},
+			emulator.OrganisationSeed{Tokens: []seed.Token{reader}, Clients: client("s", "")}, ""},
+		"no limit": {emulator.OrganisationSeed{Tokens: []seed.Token{reader}},
+			emulator.OrganisationSeed{PersonalAccessTokens: []string{"t"}}, "scopes"},
+		"another secret": {emulator.OrganisationSeed{Clients: client("s", "")},
+			emulator.OrganisationSeed{Clients: client("x", "")}, "secret"},
+		"no project": {emulator.OrganisationSeed{Clients: client("s", "shop"),
+			Projects: []emulator.ProjectSeed{{Name: "Shop"}}}, emulator.OrganisationSeed{Clients: client("s", "")},
+			"project"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := emulator.DefaultSeed()
+			tt.here.Identity, tt.here.Name, tt.there.Identity, tt.there.Name = "o-1", "One", "o-2", "Two"
+			all.Organisations = append(all.Organisations, tt.here, tt.there)
+			_, err := emulator.NewDescribed(t, emulator.Config{Seed: all})
+			if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%v, want an error with %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func client(secret, project string) []emulator.ClientSeed {
+	return []emulator.ClientSeed{{ID: "c", Secret: secret, Project: project}}
+}
+
+func TestTokensAreNotWidened(t *testing.T) {
+	c := newCloud(t, neighbour)
+	if err := c.AddToken("", "reader", "api:read"); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.AddToken("", "reader", "api:read"); err != nil {
+		t.Errorf("the same again: %v", err)
+	}
+	for _, organisation := range []string{"", "o-next"} {
+		status, _, body := c.call(t, "POST", "/_emulator/tokens",
+			`{"token":"reader","organisation":"`+organisation+`"}`)
+		if status != 400 || !strings.Contains(body, "revoke") {
+			t.Errorf("organisation %q: %d %s, want 400 that says what to do", organisation, status, body)
+		}
+	}
+	reader := c.client(t, vendor.WithAuthPersonalToken("reader"))
+	if err := works(t, reader); err != nil {
+		t.Errorf("reading: %v", err)
+	}
+	if err := reader.DeleteLoadbalancer(t.Context(), "x"); !refused(err, "403") {
+		t.Errorf("writing: %v, want 403", err)
+	}
+}
+
 func TestScopesOfClients(t *testing.T) {
 	c := newCloud(t, func(cfg *emulator.Config) {
 		cfg.Seed.Organisations[0].Clients[0].Scopes = []string{"api:read", "openid"}
@@ -96,9 +154,9 @@ func TestScopesOfClients(t *testing.T) {
 		DeleteMachine(t.Context(), "x"); !refused(err, "403") {
 		t.Errorf("writing with Basic: %v, want 403", err)
 	}
-	seed := emulator.DefaultSeed()
-	seed.Organisations[0].Clients[0].Scopes = []string{"x"}
-	if _, err := emulator.NewDescribed(t, emulator.Config{Seed: seed}); err == nil {
+	bad := emulator.DefaultSeed()
+	bad.Organisations[0].Clients[0].Scopes = []string{"x"}
+	if _, err := emulator.NewDescribed(t, emulator.Config{Seed: bad}); err == nil {
 		t.Error("a seed with an unknown scope was accepted")
 	}
 }

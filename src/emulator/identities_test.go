@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
+	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -102,6 +103,51 @@ func TestFederatedIdentitiesOfTheAPI(t *testing.T) {
 	expect("deleted", "GET", 401)
 	c.object(t, "DELETE", "/v1/federated-identity-providers/"+provider, "", 204)
 	c.object(t, "DELETE", "/v1/service-accounts/"+account, "", 204)
+}
+
+// A token request can ask for fewer scopes. They limit the token when the federated identity gets more, and after restarts.
+func TestExchangeForFewerScopes(t *testing.T) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newCloud(t)
+	account, _, identity := c.federated(t, key)
+	form := exchangeForm(signed(t, key, func(claims *jwt.Claims) {
+		claims.Audience, claims.Others = []string{"a"}, map[string]any{"ref": "main", "protected": true}
+	}))
+	form.Set("service_account_id", account)
+	form.Set("scope", "api:write")
+	if status, answer := askToken(t, c, form); status != 400 || answer.Error != "invalid_scope" {
+		t.Errorf("more than allowed: %d %+v, want 400 invalid_scope", status, answer)
+	}
+	allow := func(scopes string) {
+		c.object(t, "PUT", "/v1/federated-identities/"+identity, `{"allowedScopes":[`+scopes+`]}`, 200)
+	}
+	allow(`"api:read","api:write"`)
+	form.Set("scope", "api:read")
+	_, narrow := askToken(t, c, form)
+	form.Del("scope")
+	_, full := askToken(t, c, form)
+	if narrow.Scope != "api:read" || full.Scope != "api:read api:write" {
+		t.Errorf("scopes %q and %q, want api:read and both", narrow.Scope, full.Scope)
+	}
+	expect := func(e http.Handler, when string, token granted, method string, want int) {
+		t.Helper()
+		request := newRequest(t, method, "/v1/projects", `{"name":"`+rand.Text()+`"}`)
+		request.Header.Set("Authorization", "Bearer "+token.AccessToken)
+		if got := serve(e, request); got.Code != want {
+			t.Errorf("%s: %s = %d %s, want %d", when, method, got.Code, got.Body, want)
+		}
+	}
+	for when, e := range map[string]*emulator.Emulator{"at once": c.Emulator,
+		"after a restart": newEmulator(t, func(cfg *emulator.Config) { cfg.Seed = c.Seed() })} {
+		expect(e, when, narrow, "GET", 200)
+		expect(e, when, narrow, "POST", 403)
+		expect(e, when, full, "POST", 201)
+	}
+	allow(`"openid"`)
+	expect(c, "allowed no more", narrow, "GET", 403)
 }
 
 // The official client leaves out of an update what does not change, also the name.

@@ -4,6 +4,7 @@
 package auth
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -34,7 +35,9 @@ type Organisation struct {
 type Principal struct {
 	Subject       string
 	Organisations []*Organisation
-	Scopes        Scopes
+	// Scopes of a bearer token for a federated identity are those that it was limited to. What else limits it are the
+	// scopes that the identity has when the token is used.
+	Scopes Scopes
 	// Project is the claim that binds a token to a project; usually empty.
 	Project string
 	// credential and federated are the identities of the access credential or the federated identity that a bearer
@@ -45,7 +48,8 @@ type Principal struct {
 // current returns the scopes now, and whether what the bearer token was issued for is still valid.
 func (p Principal) current(d *iam.Directory, now time.Time) (Scopes, bool) {
 	if p.federated != "" {
-		return d.ScopesOf(p.federated, now)
+		texts, valid := d.ScopesOf(p.federated, now)
+		return p.Scopes.among(texts), valid
 	}
 	return p.Scopes, d.Holds(p.credential, now)
 }
@@ -91,14 +95,18 @@ func New(in seed.Seed, orgs []*Organisation, lifetime time.Duration) (*Authentic
 	}
 	for i, o := range in.Organisations {
 		for _, token := range o.PersonalAccessTokens {
-			g.addToken(orgs[i], token, nil)
+			if err := g.addToken(orgs[i], token, nil); err != nil {
+				return nil, fmt.Errorf("seed organisation %q: field \"personalAccessTokens\": %w", o.Name, err)
+			}
 		}
 		for _, token := range o.Tokens {
 			limit, err := parseScopes(token.Scopes)
+			if err == nil {
+				err = g.addToken(orgs[i], token.Token, limit)
+			}
 			if err != nil {
 				return nil, fmt.Errorf("seed organisation %q: field \"tokens\": %w", o.Name, err)
 			}
-			g.addToken(orgs[i], token.Token, limit)
 		}
 		for _, c := range o.Clients {
 			if err := g.addClient(orgs[i], c); err != nil {
@@ -114,12 +122,14 @@ func New(in seed.Seed, orgs []*Organisation, lifetime time.Duration) (*Authentic
 	return g, nil
 }
 
-// addToken makes a personal access token good for one more organisation.
-func (g *Authenticator) addToken(org *Organisation, token string, limit Scopes) {
-	owner := g.tokens[token]
-	g.tokens[token] = Principal{
-		Subject: "personal-access-token", Organisations: append(slices.Clone(owner.Organisations), org), Scopes: limit,
+// addToken makes a personal access token good for one more organisation. It has the same rights in all of them.
+func (g *Authenticator) addToken(org *Organisation, token string, limit Scopes) error {
+	owner, found := g.tokens[token]
+	if found && !owner.Scopes.equal(limit) {
+		return fmt.Errorf("personal access token %q exists with other scopes; revoke it, or use another token", token)
 	}
+	g.tokens[token] = Principal{Subject: "personal-access-token", Organisations: owner.with(org), Scopes: limit}
+	return nil
 }
 
 func (g *Authenticator) addClient(org *Organisation, c seed.Client) error {
@@ -130,11 +140,22 @@ func (g *Authenticator) addClient(org *Organisation, c seed.Client) error {
 	if err := org.CheckProject(c.Project); err != nil {
 		return err
 	}
-	owner := g.clients[c.ID]
+	owner, found := g.clients[c.ID]
+	if found && (owner.secret != c.Secret || owner.Project != c.Project || !owner.Scopes.equal(limit)) {
+		return errors.New("another organisation has this client with another secret, project or scopes; use another id")
+	}
 	g.clients[c.ID] = client{c.Secret, Principal{
-		Subject: c.ID, Organisations: append(owner.Organisations, org), Scopes: limit, Project: c.Project,
+		Subject: c.ID, Organisations: owner.with(org), Scopes: limit, Project: c.Project,
 	}}
 	return nil
+}
+
+// with are the organisations of a principal and one more.
+func (p Principal) with(org *Organisation) []*Organisation {
+	if slices.Contains(p.Organisations, org) {
+		return p.Organisations
+	}
+	return append(slices.Clone(p.Organisations), org)
 }
 
 // Authenticate finds out who sent a request.

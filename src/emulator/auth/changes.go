@@ -20,8 +20,7 @@ func (g *Authenticator) GrantToken(organisation, token string, texts []string) e
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	i := slices.IndexFunc(g.organisations, func(org *Organisation) bool { return org.Identity == organisation })
-	g.addToken(g.organisations[i], token, limit)
-	return nil
+	return g.addToken(g.organisations[i], token, limit)
 }
 
 // Revoke makes personal access tokens and bearer tokens invalid: the given ones, or all personal access tokens.

@@ -33,7 +33,17 @@ func (g *Authenticator) exchange(form url.Values) (wire.Token, *refusal) {
 	if err != nil {
 		return wire.Token{}, badRequest("invalid_request", err.Error())
 	}
+	wanted := form.Get("scope")
+	limit, err := user.Scopes.narrow(wanted)
+	if err != nil {
+		return wire.Token{}, badRequest("invalid_scope", err.Error())
+	}
+	if user.Scopes = limit; strings.TrimSpace(wanted) == "" {
+		// The token has the scopes that the federated identity has when it is used.
+		user.Scopes = nil
+	}
 	issued := g.issue(user, lifetime)
+	issued.Scope = limit.String()
 	issued.IssuedType = "urn:ietf:params:oauth:token-type:access_token"
 	return issued, nil
 }

@@ -38,6 +38,22 @@ func (s Scopes) narrow(wanted string) (Scopes, error) {
 	return asked, nil
 }
 
+// among are the scopes that others have, too.
+func (s Scopes) among(others Scopes) Scopes {
+	switch {
+	case s == nil:
+		return others
+	case others == nil:
+		return s
+	}
+	return slices.DeleteFunc(slices.Clone(s), func(scope string) bool { return !slices.Contains(others, scope) })
+}
+
+// equal returns whether two limits are the same. No limit is not the same as one that permits nothing.
+func (s Scopes) equal(other Scopes) bool {
+	return (s == nil) == (other == nil) && slices.Equal(s, other)
+}
+
 // Check says whether a request is within the scopes. Who may write may read.
 func (s Scopes) Check(method string) error {
 	reads := method == http.MethodGet || method == http.MethodHead

@@ -32,6 +32,18 @@ func TestScopesNarrow(t *testing.T) {
 	}
 }
 
+func TestScopesAmong(t *testing.T) {
+	both := Scopes{scopeRead, scopeWrite}
+	for _, test := range []struct{ have, others, want Scopes }{
+		{nil, nil, nil}, {nil, Scopes{}, Scopes{}}, {Scopes{}, nil, Scopes{}}, {nil, both, both}, {both, nil, both},
+		{both, Scopes{scopeWrite}, Scopes{scopeWrite}}, {Scopes{scopeRead}, Scopes{"openid"}, Scopes{}},
+	} {
+		if got := test.have.among(test.others); !got.equal(test.want) {
+			t.Errorf("%#v among %#v = %#v, want %#v", test.have, test.others, got, test.want)
+		}
+	}
+}
+
 func TestScopesAllow(t *testing.T) {
 	read, write := http.MethodGet, http.MethodDelete
 	for _, test := range []struct {

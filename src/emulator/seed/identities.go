@@ -116,7 +116,7 @@ type FederatedIdentity struct {
 	// Claims are conditions: other claims that a token must have, with their text.
 	// A slash leads into a claim: kubernetes.io/namespace.
 	Claims map[string]string `yaml:"claims,omitempty"`
-	// Scopes and Project are as in Client.
+	// Scopes and Project are as in Client. A token of a federated identity has no more than the scopes of the identity.
 	Scopes  Scopes `yaml:"scopes,omitempty"`
 	Project string `yaml:"project,omitempty"`
 	// Provider is the identity of one of the organisation's providers, instead of Issuer and Keys.
