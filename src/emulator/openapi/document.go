@@ -85,6 +85,7 @@ type Schema struct {
 	Required              []string
 	AllOf, AnyOf          []*Schema
 	Minimum, Maximum      *float64
+	MinLength, MaxLength  *int
 }
 
 // Read returns the document of JSON.
