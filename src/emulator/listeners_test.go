@@ -201,6 +201,25 @@ func TestListenerCanChangeItsTargetGroup(t *testing.T) {
 	}
 }
 
+// A group lists its listeners in the order in which they got it, whatever else of them changes.
+func TestListenersKeepTheirOrder(t *testing.T) {
+	c := newCloud(t)
+	group := c.group(t, "web", 80)
+	lb := c.loadbalancer(t, "a")
+	first := c.listener(t, lb.Identity, group.Identity, 80)
+	second := c.listener(t, lb.Identity, group.Identity, 81)
+	if _, err := c.api.UpdateListener(t.Context(), lb.Identity, first.Identity, iaas.UpdateListener{
+		Name: "renamed", Port: 82, Protocol: "tcp", TargetGroup: group.Identity,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := c.api.GetTargetGroup(t.Context(), iaas.GetTargetGroupRequest{Identity: group.Identity})
+	if err != nil || len(got.LoadbalancerListeners) != 2 || got.LoadbalancerListeners[0].Identity != first.Identity ||
+		got.LoadbalancerListeners[0].Name != "renamed" || got.LoadbalancerListeners[1].Identity != second.Identity {
+		t.Errorf("listeners %+v, %v, want the renamed one first", got.LoadbalancerListeners, err)
+	}
+}
+
 func TestAtMostAHundredListeners(t *testing.T) {
 	c := newCloud(t)
 	group := c.group(t, "web", 80)

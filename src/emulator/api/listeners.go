@@ -189,9 +189,12 @@ func (srv *Server) updateListener(c *call) (reply, error) {
 	if err := next.Describe(srv.rules(), in.Name, in.Description, in.Labels, in.Annotations, c.now); err != nil {
 		return reply{}, err
 	}
-	l.Group.Forget(l)
+	before := l.Group
 	*l = next
-	l.Group.Listeners = append(l.Group.Listeners, l)
+	if l.Group != before {
+		before.Forget(l)
+		l.Group.Listeners = append(l.Group.Listeners, l)
+	}
 	c.org.TrafficChanged(lb)
 	srv.updates(lb, c.now)
 	return changed(l.Identity, l.View()), nil
