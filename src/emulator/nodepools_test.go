@@ -82,6 +82,51 @@ func TestNodePoolsOfTheOfficialClient(t *testing.T) {
 	}
 }
 
+// A smaller maxReplicas alone makes the pool smaller.
+func TestFewerNodesAtMost(t *testing.T) {
+	play(t, newEmulator(t), []step{
+		{request: "POST " + clusters, body: clusterNamed("k"), status: 201},
+		{request: "POST " + pools, status: 201, body: `{"name":"p","machineType":"pgp-small","replicas":3,` +
+			`"enableAutoscaling":true,"minReplicas":1,"maxReplicas":4}`},
+		{request: "PUT " + pools + "/p", body: `{"maxReplicas":2,"replicas":null}`, status: 200,
+			has: []string{`"replicas":2`}},
+		{request: "PUT " + pools + "/p", body: `{"maxReplicas":1,"replicas":2}`, status: 400,
+			has: []string{"maxReplicas"}},
+		{request: "PUT " + pools + "/p", body: `{"minReplicas":3}`, status: 400, has: []string{"maxReplicas"}},
+	})
+}
+
+// A VPC does not get ranges that its clusters have for pods or services.
+func TestVPCsLeaveRoomForClusters(t *testing.T) {
+	const network = `,"networking":{"podCidr":"10.200.0.0/16","serviceCidr":"10.201.0.0/16"}}`
+	wider := func(cidr string) string {
+		return `{"name":"emulator","vpcCidrs":["10.0.0.0/16","` + cidr + `"]}`
+	}
+	play(t, newEmulator(t), []step{
+		{request: "POST " + clusters, body: replaced(clusterNamed("k"), "}", network), status: 201},
+		{request: "PUT /v1/vpcs/emulator", body: wider("10.200.1.0/24"), status: 409, has: []string{"podCidr"}},
+		{request: "PUT /v1/vpcs/emulator", body: wider("10.201.1.0/24"), status: 409, has: []string{"serviceCidr"}},
+		{request: "PUT /v1/vpcs/emulator", body: wider("10.202.1.0/24"), status: 200},
+	})
+}
+
+// Updates keep labels that they leave out. An empty object removes them all.
+func TestLastLabelsCanBeRemoved(t *testing.T) {
+	const buckets = "/v1/object-storage/buckets"
+	e := newEmulator(t)
+	play(t, e, []step{
+		{request: "POST " + clusters, body: replaced(clusterNamed("k"), "}", `,"labels":{"a":"b"}}`), status: 201},
+		{request: "POST " + buckets, body: `{"bucketName":"logs","region":"nl-01","labels":{"a":"b"}}`, status: 201},
+	})
+	for _, path := range []string{clusters + "/k", buckets + "/logs"} {
+		play(t, e, []step{
+			{request: "PUT " + path, body: `{}`, status: 200, has: []string{`"labels":{"a":"b"}`}},
+			{request: "PUT " + path, body: `{"labels":null}`, status: 200, has: []string{`"labels":{"a":"b"}`}},
+			{request: "PUT " + path, body: `{"labels":{}}`, status: 200, has: []string{`!"a":"b"`}},
+		})
+	}
+}
+
 // What a cluster uses stays.
 func TestWhatAClusterUsesStays(t *testing.T) {
 	play(t, newEmulator(t), []step{

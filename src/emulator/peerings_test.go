@@ -147,6 +147,65 @@ func TestBadPeerings(t *testing.T) {
 	}
 }
 
+// The official client documents longer names and descriptions of peerings than of other objects.
+func TestNamesOfPeerings(t *testing.T) {
+	c := newCloud(t, neighbour)
+	name, text := strings.Repeat("n", 63), strings.Repeat("d", 500)
+	request := peeringWith("vpc-next", "o-next")
+	request.Name, request.Description = name, text
+	made, err := c.api.CreateVpcPeeringConnection(t.Context(), request)
+	if err != nil || made.Name != name || made.Description != text {
+		t.Fatalf("%+v, %v", made, err)
+	}
+	again := newEmulator(t, func(cfg *emulator.Config) { cfg.Seed = c.Seed() })
+	play(t, again, []step{
+		{request: "GET /v1/vpc-peering-connections/" + made.Identity, status: 200, has: []string{name, text}},
+	})
+	for field, longer := range map[string]iaas.UpdateVpcPeeringConnectionRequest{
+		"name": {Name: name + "n"}, "description": {Name: name, Description: text + "d"},
+	} {
+		request.Name, request.Description = longer.Name, longer.Description
+		if _, err := c.api.CreateVpcPeeringConnection(t.Context(), request); !refused(err, field) {
+			t.Errorf("created with a longer %s: %v, want 400", field, err)
+		}
+		if _, err := c.api.UpdateVpcPeeringConnection(t.Context(), made.Identity, longer); !refused(err, field) {
+			t.Errorf("changed to a longer %s: %v, want 400", field, err)
+		}
+	}
+	if _, err := c.api.UpdateVpcPeeringConnection(t.Context(), made.Identity,
+		iaas.UpdateVpcPeeringConnectionRequest{Name: name, Description: text}); err != nil {
+		t.Error(err)
+	}
+}
+
+// VPCs that are connected never get ranges in common.
+func TestPeersDoNotOverlap(t *testing.T) {
+	const vpc = "/v1/vpcs/emulator"
+	wider := func(cidr string) string {
+		return `{"name":"emulator","vpcCidrs":["10.0.0.0/16","` + cidr + `"]}`
+	}
+	c := newCloud(t, withProject, neighbour)
+	pending, err := c.api.CreateVpcPeeringConnection(t.Context(), peeringWith("vpc-next", "o-next"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	active := peeringWith("vpc-shop", "")
+	active.AutoAccept = true
+	if _, err := c.api.CreateVpcPeeringConnection(t.Context(), active); err != nil {
+		t.Fatal(err)
+	}
+	play(t, c, []step{
+		{request: "PUT " + vpc, body: wider("10.9.0.0/17"), status: 409, has: []string{"overlaps VPC", "vpc-shop"}},
+		{request: "PUT " + vpc, body: wider("10.8.0.0/16"), status: 200},
+		{request: "PUT " + vpc, body: wider("10.7.0.0/16"), status: 200},
+	})
+	next := c.client(t, vendor.WithOrganisation("o-next"), vendor.WithAuthPersonalToken("next-token"))
+	if _, err := next.AcceptVpcPeeringConnection(t.Context(), pending.Identity,
+		iaas.AcceptVpcPeeringConnectionRequest{}); !refused(err, "overlap") {
+		t.Errorf("accepted with a range in common: %v, want 409", err)
+	}
+}
+
 func TestPeeringRequestsExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := emulator.Config{Seed: emulator.DefaultSeed()}

@@ -1,6 +1,7 @@
 package emulator_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -29,6 +30,13 @@ func creations() map[string]creation {
 		"service account": {"/v1/service-accounts", `{"name":"same"}`},
 		"team":            {"/v1/teams", `{"name":"same"}`},
 		"machine":         {"/v1/machines", `{"name":"same","subnet":"emulator","machineType":"pgp-small"}`},
+		"cloud-init":      {"/v1/cloudinits", `{"name":"same","content":"c"}`},
+		"TFS instance": {"/v1/tfs", `{"name":"same","size":1,"cloudRegionIdentity":"nl-01","vpcIdentity":"emulator",` +
+			`"subnetIdentity":"emulator"}`},
+		"peering": {"/v1/vpc-peering-connections", `{"name":"same","requesterVpcIdentity":"emulator",` +
+			`"accepterVpcIdentity":"vpc-next","accepterOrganisationIdentity":"o-next"}`},
+		"firewall rule": {"/v1/vpc-firewall-rules/emulator", `{"name":"same","protocols":{"any":true},` +
+			`"direction":"inbound","action":"drop","priority":1,"state":"active"}`},
 	}
 }
 
@@ -40,7 +48,7 @@ func TestUniqueNames(t *testing.T) {
 				if unique {
 					created, updated = 409, 409
 				}
-				e := newEmulator(t, withSwitches(emulator.Switches{UniqueNames: unique}))
+				e := newEmulator(t, neighbour, withSwitches(emulator.Switches{UniqueNames: unique}))
 				play(t, e, []step{
 					{request: "POST " + of.path, body: of.body, status: 201},
 					{request: "POST " + of.path, body: of.body, status: created},
@@ -60,6 +68,29 @@ func TestUniqueNames(t *testing.T) {
 			has: []string{"is called", "already"}},
 		{request: "POST /v1/subnets", body: subnet("a", "10.0.128.0/24"), status: 201},
 		{request: "PUT /v1/subnets/a", body: `{"name":"emulator"}`, status: 409},
+		// The slugs of projects are unique in any case.
+		{request: "POST /v1/projects", body: `{"name":"a"}`, status: 201},
+		{request: "POST /v1/projects", body: `{"name":"b"}`, status: 201},
+		{request: "PUT /v1/projects/b", body: `{"name":"a"}`, status: 409},
+		{request: "PUT /v1/projects/b", body: `{"name":"b"}`, status: 200},
+	})
+	// Nor can an update of several rules give two of them one name.
+	e := newEmulator(t, withSwitches(emulator.Switches{UniqueNames: true, Updates: emulator.Merge}))
+	const rules = "/v1/vpc-firewall-rules/emulator"
+	var batch []string
+	for _, name := range []string{"a", "b"} {
+		made := serve(e, apiRequest(t, "", "POST", rules, `{"name":"`+name+`","protocols":{"any":true},`+
+			`"direction":"inbound","action":"drop","priority":1,"state":"active"}`))
+		var rule object
+		if err := json.Unmarshal(made.Body.Bytes(), &rule); err != nil {
+			t.Fatal(err)
+		}
+		batch = append(batch, `{"identity":"`+rule.Identity+`","name":"c"}`)
+	}
+	play(t, e, []step{
+		{request: "PUT " + rules, body: `{"firewallRules":[` + strings.Join(batch, ",") + `]}`, status: 409},
+		{request: "PUT " + rules, body: `{"firewallRules":[` + batch[0] + `]}`, status: 200},
+		{request: "PUT " + rules, body: `{"firewallRules":[` + batch[1] + `]}`, status: 409},
 	})
 }
 

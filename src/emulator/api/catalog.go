@@ -50,7 +50,7 @@ func (srv *Server) createCloudInit(c *call) (reply, error) {
 		return reply{}, err
 	}
 	described := object.Spec{Name: object.Kept(in.Name, ""), Labels: in.Labels, Annotations: in.Annotations}
-	if err := object.CheckMeta(described); err != nil {
+	if err := checkNew(srv, &c.org.CloudInits, "cloud-init template", described); err != nil {
 		return reply{}, err
 	}
 	t := &state.CloudInit{Content: object.Kept(in.Content, "")}
@@ -78,10 +78,12 @@ func (srv *Server) updateCloudInit(c *call) (reply, error) {
 	if content == "" {
 		return reply{}, apierror.Invalid("field \"content\" is required")
 	}
-	if err := t.Describe(srv.rules(), in.Name, nil, in.Labels, in.Annotations, c.now); err != nil {
+	meta := wire.MetaInput{Name: in.Name, Labels: in.Labels, Annotations: in.Annotations}
+	next, err := revised(srv, c, &c.org.CloudInits, "cloud-init template", t, meta)
+	if err != nil {
 		return reply{}, err
 	}
-	t.Content = content
+	t.Record, t.Content = next, content
 	return changed(t.Identity, t.View()), nil
 }
 

@@ -51,7 +51,7 @@ func (srv *Server) createFilesystem(c *call) (reply, error) {
 		return reply{}, err
 	}
 	described := specified(in.MetaInput)
-	if err := object.CheckMeta(described); err != nil {
+	if err := checkNew(srv, &c.org.Filesystems, "TFS instance", described); err != nil {
 		return reply{}, err
 	}
 	f := &state.Filesystem{Size: object.Kept(in.Size, 0), DeleteProtection: object.Kept(in.DeleteProtection, false),
@@ -114,7 +114,7 @@ func (srv *Server) updateFilesystem(c *call) (reply, error) {
 		return reply{}, apierror.Invalid("field \"size\": %d GB is less than the current %d; file systems only grow",
 			size, f.Size)
 	}
-	if err := f.Describe(srv.rules(), in.Name, in.Description, in.Labels, in.Annotations, c.now); err != nil {
+	if f.Record, err = revised(srv, c, &c.org.Filesystems, "TFS instance", f, in.MetaInput); err != nil {
 		return reply{}, err
 	}
 	f.SecurityGroups = state.Reattach("TFS instance", f.Identity, f.SecurityGroups, groups)

@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
@@ -74,6 +75,9 @@ func (srv *Server) createFirewallRule(c *call) (reply, error) {
 	if err := r.Configure(srv.rules(), in); err != nil {
 		return reply{}, err
 	}
+	if err := checkUnique(srv, &v.Firewall, "firewall rule", r.Name, ""); err != nil {
+		return reply{}, err
+	}
 	r.Record = object.NewRecord("fwr", object.Spec{Name: r.Name}, v.Firewall.HasSlug, c.now)
 	v.Firewall.Add(r)
 	return created(r.Identity, r.View()), nil
@@ -88,11 +92,22 @@ func (srv *Server) updateFirewallRule(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	if err := r.Configure(srv.rules(), in); err != nil {
+	next, err := srv.nextFirewallRule(r, in)
+	if err != nil {
 		return reply{}, err
 	}
+	*r = next
 	r.Touch(c.now)
 	return changed(r.Identity, r.View()), nil
+}
+
+// nextFirewallRule is a rule after an update.
+func (srv *Server) nextFirewallRule(r *state.FirewallRule, in wire.FirewallRuleInput) (state.FirewallRule, error) {
+	next := *r
+	if err := next.Configure(srv.rules(), in); err != nil {
+		return next, err
+	}
+	return next, checkUnique(srv, &r.VPC.Firewall, "firewall rule", next.Name, r.Identity)
 }
 
 // updateFirewallRules changes the rules of the request, all or none. Others stay.
@@ -111,9 +126,14 @@ func (srv *Server) updateFirewallRules(c *call) (reply, error) {
 		if rules[i], err = v.FirewallRule(input.Identity); err != nil {
 			return reply{}, apierror.Invalid("field \"firewallRules[%d].identity\": %v", i, err)
 		}
-		drafts[i] = *rules[i]
-		if err := drafts[i].Configure(srv.rules(), input); err != nil {
+		if drafts[i], err = srv.nextFirewallRule(rules[i], input); err != nil {
 			return reply{}, fmt.Errorf("field \"firewallRules[%d]\": %w", i, err)
+		}
+		if srv.switches.UniqueNames && slices.ContainsFunc(drafts[:i], func(other state.FirewallRule) bool {
+			return other.Name == drafts[i].Name && other.Identity != drafts[i].Identity
+		}) {
+			return reply{}, apierror.Conflict("field \"firewallRules[%d].name\": %q is the name of two rules", i,
+				drafts[i].Name)
 		}
 	}
 	views := []wire.FirewallRule{}

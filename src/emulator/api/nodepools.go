@@ -104,6 +104,9 @@ func (srv *Server) configureNodePool(o space, r *resource.Request, p *state.Node
 	}
 	p.Settings.UpgradeStrategy = cmp.Or(p.Settings.UpgradeStrategy, before.UpgradeStrategy)
 	if p.Settings.EnableAutoscaling {
+		if in.Replicas == nil {
+			p.Settings.Replicas = min(p.Settings.Replicas, p.Settings.MaxReplicas)
+		}
 		// No autoscaler runs, so that the pool has the least number of machines unless another one is set.
 		p.Settings.Replicas = max(p.Settings.Replicas, p.Settings.MinReplicas)
 	}

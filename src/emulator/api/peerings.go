@@ -61,13 +61,17 @@ func (srv *Server) getPeering(c *call) (reply, error) {
 	return one(c.viewPeering(p)), nil
 }
 
+// peeringLengths are those that the official client documents.
+func peeringLengths() object.Lengths { return object.Lengths{Name: 63, Description: 500} }
+
 func (srv *Server) createPeering(c *call) (reply, error) {
 	in, err := decode[wire.PeeringInput](c)
 	if err != nil {
 		return reply{}, err
 	}
 	described := specified(in.MetaInput)
-	if err := object.CheckMeta(described); err != nil {
+	described.Longest = peeringLengths()
+	if err := checkNew(srv, &c.org.Peerings, "VPC peering connection", described); err != nil {
 		return reply{}, err
 	}
 	p := &state.Peering{Status: state.PeeringPending, Routes: map[*state.RouteEntry]bool{}}
@@ -143,9 +147,15 @@ func (srv *Server) updatePeering(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	if err := p.Describe(srv.rules(), in.Name, in.Description, in.Labels, in.Annotations, c.now); err != nil {
+	next, rules := p.Record, srv.rules()
+	rules.Longest = peeringLengths()
+	if err := next.Describe(rules, in.Name, in.Description, in.Labels, in.Annotations, c.now); err != nil {
 		return reply{}, err
 	}
+	if err := checkUnique(srv, &c.org.Peerings, "VPC peering connection", next.Name, p.Identity); err != nil {
+		return reply{}, err
+	}
+	p.Record = next
 	return changed(p.Identity, c.viewPeering(p)), nil
 }
 
@@ -190,6 +200,9 @@ func (c *call) decidePeering(status string, message *string) (reply, error) {
 		return reply{}, apierror.Forbidden("only the organisation of VPC %q may decide this", p.Accepter.Identity)
 	case p.State(c.now) != state.PeeringPending:
 		return reply{}, apierror.Conflict("VPC peering connection %q is %s, not pending", p.Identity, p.State(c.now))
+	case status == state.PeeringActive && p.Overlaps():
+		return reply{}, apierror.Conflict("the CIDRs of VPCs %q and %q overlap", p.Requester.Identity,
+			p.Accepter.Identity)
 	}
 	p.Status, p.Message = status, message
 	p.Touch(c.now)

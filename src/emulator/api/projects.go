@@ -138,10 +138,12 @@ func (srv *Server) updateProject(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	if err := p.Describe(srv.rules(), in.Name, in.Description, in.Labels, in.Annotations, c.now); err != nil {
+	next, err := revised(srv, c, &c.org.Projects, "project", p, wire.MetaInput{Name: in.Name,
+		Description: in.Description, Labels: in.Labels, Annotations: in.Annotations})
+	if err != nil {
 		return reply{}, err
 	}
-	p.Parent = parent
+	p.Record, p.Parent = next, parent
 	return changed(p.Identity, p.View()), nil
 }
 

@@ -101,6 +101,9 @@ func (srv *Server) newCIDRs(v *state.VPC, sent []string) ([]netip.Prefix, error)
 			}
 		}
 	}
+	if err := v.CheckRanges("vpcCidrs", cidrs); err != nil {
+		return nil, err
+	}
 	return cidrs, srv.checkServable("vpcCidrs", v, cidrs)
 }
 

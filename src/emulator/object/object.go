@@ -36,6 +36,8 @@ func (m *Record) Nested() wire.Meta { return m.Meta }
 type Spec struct {
 	Identity, Name, Slug, Description string
 	Labels, Annotations               map[string]string
+	// Longest bounds the name and the description.
+	Longest Lengths
 }
 
 // NewRecord makes the meta data of a new object. The identity is

@@ -13,6 +13,8 @@ type UpdateRules struct {
 	ReplaceAll bool
 	// NullRemoves makes "healthCheck": null more than a setting left out.
 	NullRemoves bool
+	// Longest bounds names and descriptions.
+	Longest Lengths
 }
 
 // HealthCheck is the health check after an update.
@@ -79,6 +81,7 @@ func (m *Record) Describe(r UpdateRules, name, description *string, labels, anno
 	next := Spec{
 		Name: Value(r, name, m.Name), Description: Value(r, description, m.Description),
 		Labels: StringMap(r, labels, m.Labels), Annotations: StringMap(r, annotations, m.Annotations),
+		Longest: r.Longest,
 	}
 	if err := CheckMeta(next); err != nil {
 		return err

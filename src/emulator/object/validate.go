@@ -1,6 +1,7 @@
 package object
 
 import (
+	"cmp"
 	"slices"
 	"unicode/utf8"
 
@@ -14,18 +15,24 @@ const (
 	MaxPort        = 65535
 )
 
+// Lengths are how many characters names and descriptions may have. Zero means as many as in most kinds of objects.
+type Lengths struct{ Name, Description int }
+
 // CheckName checks the length of a name.
-func CheckName(name string) error {
-	if n := utf8.RuneCountInString(name); n < 1 || n > maxName {
-		return apierror.Invalid("field \"name\" must have 1 to %d characters, %q has %d", maxName, name, n)
+func CheckName(name string) error { return checkName(name, maxName) }
+
+func checkName(name string, most int) error {
+	if n := utf8.RuneCountInString(name); n < 1 || n > most {
+		return apierror.Invalid("field \"name\" must have 1 to %d characters, %q has %d", most, name, n)
 	}
 	return nil
 }
 
 // CheckMeta checks names, descriptions, labels and annotations.
 func CheckMeta(s Spec) error {
-	if n := utf8.RuneCountInString(s.Description); n > maxDescription {
-		return apierror.Invalid("field \"description\" must have at most %d characters, not %d", maxDescription, n)
+	most := cmp.Or(s.Longest.Description, maxDescription)
+	if n := utf8.RuneCountInString(s.Description); n > most {
+		return apierror.Invalid("field \"description\" must have at most %d characters, not %d", most, n)
 	}
 	if err := checkLabels(s.Labels); err != nil {
 		return err
@@ -33,7 +40,7 @@ func CheckMeta(s Spec) error {
 	if err := checkAnnotations(s.Annotations); err != nil {
 		return err
 	}
-	return CheckName(s.Name)
+	return checkName(s.Name, cmp.Or(s.Longest.Name, maxName))
 }
 
 // CheckPort refuses a number that is no port.

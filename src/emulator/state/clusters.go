@@ -156,7 +156,11 @@ func (k *Cluster) Complete() error {
 	network.KubeProxyDeployment = cmp.Or(network.KubeProxyDeployment, "managed")
 	network.ServiceCIDR = cmp.Or(network.ServiceCIDR, "10.96.0.0/12")
 	network.PodCIDR = cmp.Or(network.PodCIDR, "10.244.0.0/16")
-	return errors.Join(k.checkSettings(), k.checkRanges())
+	var vpc []netip.Prefix
+	if k.Subnet != nil && !k.Org.Store.restoring {
+		vpc = k.Subnet.VPC.CIDRs
+	}
+	return errors.Join(k.checkSettings(), k.checkRanges(vpc))
 }
 
 func (k *Cluster) checkSettings() error {
@@ -186,11 +190,8 @@ func (k *Cluster) checkSettings() error {
 }
 
 // checkRanges refuses ranges of pods and services that overlap each other or the VPC.
-func (k *Cluster) checkRanges() error {
-	taken := map[string][]netip.Prefix{}
-	if k.Subnet != nil && !k.Org.Store.restoring {
-		taken["VPC"] = k.Subnet.VPC.CIDRs
-	}
+func (k *Cluster) checkRanges(vpc []netip.Prefix) error {
+	taken := map[string][]netip.Prefix{"VPC": vpc}
 	for _, part := range []struct{ field, text string }{
 		{"serviceCidr", k.Networking.ServiceCIDR}, {"podCidr", k.Networking.PodCIDR},
 	} {

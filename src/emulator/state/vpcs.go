@@ -132,6 +132,32 @@ func (p *Peering) Overlaps() bool {
 	return false
 }
 
+// CheckRanges refuses new ranges of a VPC that overlap an active peer, or the pods or services of a cluster in it.
+func (v *VPC) CheckRanges(field string, cidrs []netip.Prefix) error {
+	for p := range v.Org.Peerings.All() {
+		next, other := *v, p.Accepter
+		if other == v {
+			other = p.Requester
+		} else if p.Requester != v {
+			continue
+		}
+		next.CIDRs = cidrs
+		if after := (&Peering{Requester: &next, Accepter: other}); p.Status == PeeringActive && after.Overlaps() {
+			return apierror.Conflict("field %q: %v overlaps VPC %q, to which VPC peering connection %q leads", field, cidrs,
+				other.Identity, p.Identity)
+		}
+	}
+	for k := range v.Org.Clusters.All() {
+		if k.Subnet == nil || k.Subnet.VPC != v || !k.Active() {
+			continue
+		}
+		if err := k.checkRanges(cidrs); err != nil {
+			return apierror.Conflict("field %q: Kubernetes cluster %q: %v", field, k.Identity, err)
+		}
+	}
+	return nil
+}
+
 // The departures of objects: what happens when the deletion that Life.Remove began ends, and when they are no longer
 // listed.
 

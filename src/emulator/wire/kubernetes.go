@@ -154,6 +154,8 @@ type NodePoolInput struct {
 	AvailabilityZone          string   `json:"availabilityZone"`
 	KubernetesVersionIdentity string   `json:"kubernetesVersionIdentity"`
 	SecurityGroupAttachments  []string `json:"securityGroupAttachments"`
+	// Replicas tells whether NodePoolSettings have a number that was sent.
+	Replicas *int `json:"replicas"`
 }
 
 // NodeMachine is a machine of a node pool.
