@@ -45,11 +45,12 @@ func existing(t *testing.T, e *Emulator, operation string) (path, project string
 		pattern = "/v1/" + rest
 	}
 	for _, project := range []string{"", "shop"} {
-		for _, path := range paths(t, e, project, pattern) {
-			if admin {
-				path = strings.Replace(path, "/v1/", "/_emulator/", 1)
-			}
-			return path, project
+		all := paths(t, e, project, pattern)
+		switch {
+		case len(all) > 0 && admin:
+			return strings.Replace(all[0], "/v1/", "/_emulator/", 1), project
+		case len(all) > 0:
+			return all[0], project
 		}
 	}
 	t.Fatalf("no object for %s: add one to overfilled", operation)

@@ -105,7 +105,7 @@ func TestFederatedIdentitiesOfTheAPI(t *testing.T) {
 	c.object(t, "DELETE", "/v1/service-accounts/"+account, "", 204)
 }
 
-// A token request can ask for fewer scopes. They limit the token when the federated identity gets more, and after restarts.
+// A token request can ask for fewer scopes. They stay its limit when the identity gets more, and after restarts.
 func TestExchangeForFewerScopes(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

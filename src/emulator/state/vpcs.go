@@ -143,8 +143,8 @@ func (v *VPC) CheckRanges(field string, cidrs []netip.Prefix) error {
 		}
 		next.CIDRs = cidrs
 		if after := (&Peering{Requester: &next, Accepter: other}); p.Status == PeeringActive && after.Overlaps() {
-			return apierror.Conflict("field %q: %v overlaps VPC %q, to which VPC peering connection %q leads", field, cidrs,
-				other.Identity, p.Identity)
+			return apierror.Conflict("field %q: %v overlaps VPC %q, to which VPC peering connection %q leads", field,
+				cidrs, other.Identity, p.Identity)
 		}
 	}
 	for k := range v.Org.Clusters.All() {
