@@ -114,6 +114,10 @@ func (s *scene) changePorts(t *testing.T) {
 		}
 		return nil
 	})
+	// Until the first health checks have succeeded, no target of a new port is in use, and connections are reset.
+	eventually(t, "the targets of the new port are in use", func(context.Context) error {
+		return s.allHealthy(t, s.webLB, "a", "b", "c")
+	})
 	fresh := s.start(t, s.webLB, comes, load.Options{Pace: pace})
 	s.more(t, fresh, published.ended)
 	s.await(t, s.webLB, func(lb traffic.LoadBalancer) error {
