@@ -1,6 +1,7 @@
 package emulator_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -17,6 +18,9 @@ type resource struct {
 	update, merge string
 	// wrong are bodies with values of the wrong type.
 	wrong []string
+	// keeps says that updates keep what they leave out. longest is the length of the longest name, 62 when 0.
+	keeps   bool
+	longest int
 }
 
 // smaller are the resources that have no test of their own for what all share.
@@ -62,7 +66,7 @@ func smaller() map[string]resource {
 			path:   "/v1/service-accounts",
 			body:   `{"name":"first","description":"d","labels":{"a":"b"},"annotations":null,"unknown":1}`,
 			update: `{"name":"second"}`, merge: `{"description":"new"}`,
-			wrong: []string{`{"name":1}`, `{"name":"x","labels":[]}`},
+			wrong: []string{`{"name":1}`, `{"name":"x","labels":[]}`}, keeps: true,
 		},
 		"team": {
 			path:   "/v1/teams",
@@ -73,7 +77,8 @@ func smaller() map[string]resource {
 		"peering": {
 			path: "/v1/vpc-peering-connections", body: `{"name":"first","requesterVpcIdentity":"emulator","accepterVpcIdentity":"vpc-shop","labels":{"a":"b"},"unknown":1}`,
 			update: `{"name":"second"}`, merge: `{"description":"new"}`,
-			wrong: []string{`{"name":"x","requesterVpcIdentity":1}`, `{"name":"x","autoAccept":"yes"}`},
+			wrong:   []string{`{"name":"x","requesterVpcIdentity":1}`, `{"name":"x","autoAccept":"yes"}`},
+			longest: 63,
 		},
 	}
 }
@@ -120,8 +125,8 @@ func TestSmallerResourcesLive(t *testing.T) {
 			}
 			// The default is to replace: what PUT leaves out is cleared.
 			if got := c.object(t, "PUT", r.path+"/first", r.update, 200); got.Name != "second" || got.Slug != "first" ||
-				len(got.Labels) > 0 {
-				t.Errorf("updated: %+v, want the new name, the old slug, no labels", got)
+				(len(got.Labels) > 0) != r.keeps {
+				t.Errorf("updated: %+v, want the new name, the old slug, labels: %t", got, r.keeps)
 			}
 			c.object(t, "DELETE", r.path+"/"+made.Identity, "", 204)
 			for _, method := range []string{"GET", "PUT", "DELETE"} {
@@ -155,7 +160,7 @@ func TestSmallerResourcesRefuseNonsense(t *testing.T) {
 			c := newCloud(t, withProject)
 			made := c.object(t, "POST", r.path, r.body, 201)
 			for _, body := range append(r.wrong, "", "{", `[]`, `{"name":""}`,
-				`{"name":"`+strings.Repeat("x", 63)+`"}`) {
+				`{"name":"`+strings.Repeat("x", cmp.Or(r.longest, 62)+1)+`"}`) {
 				for method, path := range map[string]string{"POST": r.path, "PUT": r.path + "/" + made.Identity} {
 					if status, _, answer := c.call(t, method, path, body); status != 400 ||
 						!strings.HasPrefix(answer, `{"message":"`) {

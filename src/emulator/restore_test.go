@@ -35,10 +35,11 @@ func TestStatesThatRequestsCouldNotMake(t *testing.T) {
 			{vpc, `{"name":"e","vpcCidrs":["10.0.0.0/16","10.9.0.0/16"]}`},
 			{routes, `{"destinationCidrBlock":"192.0.2.0/24","gatewayAddress":"10.9.0.1"}`},
 			{vpc, `{"name":"e","vpcCidrs":["10.0.0.0/16"]}`}}, path: "/v1/route-tables"},
-		"VPC that overlaps a cluster": {requests: []request{
-			{"POST /v1/kubernetes/clusters",
+		"VPC that overlaps a cluster on its way out": {before: Config{Delays: Delays{KubernetesDelete: time.Hour}},
+			requests: []request{{"POST /v1/kubernetes/clusters",
 				`{"name":"k","subnet":"emulator","kubernetesVersionIdentity":"1.34.1"}`},
-			{vpc, `{"name":"e","vpcCidrs":["10.0.0.0/16","10.244.0.0/16","10.96.0.0/16"]}`}},
+				{"DELETE /v1/kubernetes/clusters/k", ""},
+				{vpc, `{"name":"e","vpcCidrs":["10.0.0.0/16","10.244.0.0/16","10.96.0.0/16"]}`}},
 			path: "/v1/kubernetes/clusters"},
 		"destination twice": {before: Config{Switches: Switches{DuplicateRoutes: true}}, requests: []request{
 			{routes, `{"destinationCidrBlock":"192.0.2.0/24","gatewayAddress":"10.0.0.9"}`},
