@@ -88,7 +88,7 @@ func TestPeeringsOfOneOrganisation(t *testing.T) {
 	}
 }
 
-// A token that is bound to a project cannot accept for a VPC outside of it, and is not told whether there is one.
+// A token that is bound to a project cannot accept for a VPC outside of it, and does not learn whether there is one.
 func TestBoundTokensAcceptOnlyForTheirProject(t *testing.T) {
 	c := newCloud(t, withProject, bound, neighbour, func(cfg *emulator.Config) {
 		shop := &cfg.Seed.Organisations[0].Projects[0]

@@ -110,7 +110,7 @@ func (c *call) connect(p *state.Peering, in wire.PeeringInput) error {
 				in.AccepterOrganisationIdentity)
 		}
 	}
-	// Who is bound to a project accepts only for its VPCs, and is not told of others.
+	// Who is bound to a project accepts only for its VPCs, and learns nothing of others.
 	bound := in.AutoAccept && c.user.Project != ""
 	for part := range other.Parts() {
 		if bound && part != c.org {

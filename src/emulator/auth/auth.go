@@ -126,7 +126,7 @@ func New(in seed.Seed, orgs []*Organisation, lifetime time.Duration) (*Authentic
 func (g *Authenticator) addToken(org *Organisation, token string, limit Scopes) error {
 	owner, found := g.tokens[token]
 	if found && !owner.Scopes.equal(limit) {
-		return fmt.Errorf("personal access token %q exists with other scopes; revoke it, or use another token", token)
+		return errors.New("the personal access token exists with other scopes; revoke it, or use another token")
 	}
 	g.tokens[token] = Principal{Subject: "personal-access-token", Organisations: owner.with(org), Scopes: limit}
 	return nil

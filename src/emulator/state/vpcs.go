@@ -123,26 +123,23 @@ func (p *Peering) Traits(now time.Time) object.Traits {
 }
 
 // Overlaps returns whether the two VPCs have addresses in common.
-func (p *Peering) Overlaps() bool {
-	for _, ours := range p.Requester.CIDRs {
-		if slices.ContainsFunc(p.Accepter.CIDRs, ours.Overlaps) {
-			return true
-		}
-	}
-	return false
+func (p *Peering) Overlaps() bool { return overlap(p.Requester.CIDRs, p.Accepter.CIDRs) }
+
+// overlap returns whether two lists of ranges have addresses in common.
+func overlap(some, others []netip.Prefix) bool {
+	return slices.ContainsFunc(some, func(one netip.Prefix) bool { return slices.ContainsFunc(others, one.Overlaps) })
 }
 
 // CheckRanges refuses new ranges of a VPC that overlap an active peer, or the pods or services of a cluster in it.
 func (v *VPC) CheckRanges(field string, cidrs []netip.Prefix) error {
 	for p := range v.Org.Peerings.All() {
-		next, other := *v, p.Accepter
+		other := p.Accepter
 		if other == v {
 			other = p.Requester
 		} else if p.Requester != v {
 			continue
 		}
-		next.CIDRs = cidrs
-		if after := (&Peering{Requester: &next, Accepter: other}); p.Status == PeeringActive && after.Overlaps() {
+		if p.Status == PeeringActive && overlap(cidrs, other.CIDRs) {
 			return apierror.Conflict("field %q: %v overlaps VPC %q, to which VPC peering connection %q leads", field,
 				cidrs, other.Identity, p.Identity)
 		}
