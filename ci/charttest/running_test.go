@@ -35,7 +35,6 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/fake"
 	cloudproviderapi "k8s.io/cloud-provider/api"
 	"k8s.io/component-base/metrics/legacyregistry"
 )
@@ -179,7 +178,7 @@ func (r *running) begin() {
 		return func(ctx context.Context) {
 			defer end()
 			r.lead(ctx, func(ctx context.Context) error {
-				offered.Start(ctx, clients{fake.NewClientset()})
+				offered.Start(ctx, clients{workerpooltest.NewClient()})
 				run(ctx)
 				return nil
 			})

@@ -34,7 +34,7 @@ func podNetworks() []netip.Prefix { return []netip.Prefix{netip.MustParsePrefix(
 // withControllers starts the controllers in a cluster with these Nodes. They log with the logger.
 func (r *rig) withControllers(log logr.Logger, nodes ...*corev1.Node) *controlledCluster {
 	r.Helper()
-	c := &controlledCluster{rig: r, Clientset: fake.NewClientset(), process: workerpooltest.New(r.T)}
+	c := &controlledCluster{rig: r, Clientset: workerpooltest.NewClient(), process: workerpooltest.New(r.T)}
 	for _, one := range nodes {
 		if err := c.Tracker().Add(one); err != nil {
 			r.Fatal(err)

@@ -32,7 +32,7 @@ const driftPeriod = 5 * time.Minute
 // the Services are as they should be already, that makes no event.
 func (l *lab) watching(services ...*corev1.Service) *fake.Clientset {
 	l.Helper()
-	cluster := fake.NewClientset()
+	cluster := workerpooltest.NewClient()
 	for _, service := range services {
 		service = service.DeepCopy()
 		service.Finalizers = []string{helpers.LoadBalancerCleanupFinalizer}

@@ -52,7 +52,7 @@ func inLand(t *testing.T, switches emulator.Switches, test func(*land)) {
 			netip.MustParsePrefix("fd00:0:0:1::/64")}
 		vpc.Subnets = append(vpc.Subnets, emulator.SubnetSeed{Identity: sideSubnet, Name: "side", RouteTable: sideTable,
 			CIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.128.0/18")}})
-		l := &land{lab: newLab(t, emulator.Config{Seed: seed, Switches: switches}), cluster: fake.NewClientset(),
+		l := &land{lab: newLab(t, emulator.Config{Seed: seed, Switches: switches}), cluster: workerpooltest.NewClient(),
 			process: workerpooltest.New(t)}
 		l.config.Routes.Enabled = true
 		l.config.API.RequestsPerSecond, l.config.API.Burst = 1000, 1000

@@ -44,7 +44,7 @@ const podNetwork = "10.244.0.0/16"
 // newRig returns a cluster with the Nodes a and b, which are ready, and starts a process.
 func newRig(t *testing.T, c Cloud) *rig {
 	t.Helper()
-	r := &rig{T: t, cloud: c, cluster: fake.NewClientset(), process: workerpooltest.New(t)}
+	r := &rig{T: t, cloud: c, cluster: workerpooltest.NewClient(), process: workerpooltest.New(t)}
 	r.join("a")
 	r.join("b")
 	r.start()

@@ -53,7 +53,7 @@ type rig struct {
 func inRig(t *testing.T, cidrs string, test func(*rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		r := &rig{T: t, cluster: fake.NewClientset(), process: workerpooltest.New(t),
+		r := &rig{T: t, cluster: workerpooltest.NewClient(), process: workerpooltest.New(t),
 			masks: Masks{DefaultIPv4, DefaultIPv6}, before: func(string) {}}
 		for text := range strings.FieldsSeq(cidrs) {
 			r.cidrs = append(r.cidrs, prefix(text))

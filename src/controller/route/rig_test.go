@@ -258,7 +258,7 @@ type rig struct {
 func inRig(t *testing.T, test func(*rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		r := &rig{T: t, cloud: newFakeCloud(), cluster: fake.NewClientset(), process: workerpooltest.New(t),
+		r := &rig{T: t, cloud: newFakeCloud(), cluster: workerpooltest.NewClient(), process: workerpooltest.New(t),
 			cidrs: []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16"), netip.MustParsePrefix("fd00:244::/48")}}
 		test(r)
 	})

@@ -44,7 +44,7 @@ const driftPeriod = 5 * time.Minute
 func inRig(t *testing.T, test func(*rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		r := &rig{T: t, cloud: newFakeCloud(), cluster: fake.NewClientset(), process: workerpooltest.New(t),
+		r := &rig{T: t, cloud: newFakeCloud(), cluster: workerpooltest.NewClient(), process: workerpooltest.New(t),
 			behaviour: cloud.LoadBalancerBehaviour{PollInterval: 5 * time.Second, SlowAfter: 5 * time.Minute,
 				DriftPeriod: driftPeriod, Drift: cloud.Repair}}
 		r.addNode("a")

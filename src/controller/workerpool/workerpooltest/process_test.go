@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool/workerpooltest"
@@ -34,7 +33,7 @@ func TestOneProcessAfterTheOther(t *testing.T) {
 				t.Errorf("happened %q, want %q", happened, want)
 			}
 		})
-		process, client := workerpooltest.New(t), fake.NewClientset(nodeA())
+		process, client := workerpooltest.New(t), workerpooltest.NewClient(nodeA())
 		for n := range 2 {
 			process.Begin(client, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
 				_, err := factory.Core().V1().Nodes().Informer().
@@ -59,7 +58,7 @@ func TestAProcessEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		process, ended := workerpooltest.New(t), 0
 		process.End() // before it began
-		process.Begin(fake.NewClientset(), func(informers.SharedInformerFactory) (func(context.Context), error) {
+		process.Begin(workerpooltest.NewClient(), func(informers.SharedInformerFactory) (func(context.Context), error) {
 			return func(ctx context.Context) { <-ctx.Done(); ended++ }, nil
 		})
 		for range 2 {
@@ -103,7 +102,7 @@ func TestTimePasses(t *testing.T) {
 }
 
 func TestNodesChange(t *testing.T) {
-	client := fake.NewClientset(nodeA())
+	client := workerpooltest.NewClient(nodeA())
 	for _, want := range []string{"1", "2"} {
 		workerpooltest.ChangeNode(t, client, "a", func(node *corev1.Node) { node.Spec.ProviderID = "cloud://" + want })
 		if node := workerpooltest.Node(t, client, "a"); node.ResourceVersion != want ||
