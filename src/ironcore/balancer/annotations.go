@@ -20,6 +20,8 @@ type annotations struct {
 func newAnnotations() annotations {
 	a := annotations{registry: annotation.NewRegistry(label.ServicePrefix)}
 	a.registerInternal()
+	a.registry.Decline(annotation.Declined{Name: "max-targets", Why: "is not supported: a load balancer of IronCore " +
+		"has all Nodes as destinations, in one object"})
 	return a
 }
 
