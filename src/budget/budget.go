@@ -63,6 +63,9 @@ func Thalassa() []Budget {
 	all = append(all, routes()...)
 	all = append(all, measured("", size1000, 5, 0.2, 512, 128)...)
 	all = append(all, measured("5000x1000-", size5000, 25, 1, 1024, 640)...)
+	all = append(all, measured("5000x1000-subset-", size5000+" and at most 250 targets", 5, 1, 256, 40)...)
+	all = append(all, measure("5000x1000-subset-join-writes", 55, "writes",
+		"one of 5,000 nodes joins, with at most 250 targets: for 1,000 target groups"))
 	all = append(all, largeNodes()...)
 	all = append(all, largeRoutes()...)
 	return append(all, volumes()...)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"hash/fnv"
 	"slices"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -15,6 +16,20 @@ type ranking struct {
 	hashes     []uint64 // of the machines
 	zones      []int    // of the machines: indexes of zoneHashes
 	zoneHashes []uint64
+
+	subsets sync.Map // of subsetKey to subset: Services are compared often, and Nodes seldom change
+}
+
+// subsetKey identifies a subset of the targets.
+type subsetKey struct {
+	uid   string
+	limit int
+}
+
+// subset is a subset of a list.
+type subset struct {
+	of                []string
+	identities, names []string
 }
 
 // newRanking returns the ranking of machines in zones. A machine without a zone belongs to one of the other zones,
@@ -73,6 +88,12 @@ func (t Targets) Subset(uid string, limit int, observed []string) Targets {
 	if ranking == nil {
 		ranking = newRanking(candidates, nil)
 	}
+	key := subsetKey{uid, limit}
+	if known, found := ranking.known(key, candidates); found {
+		t.Identities, t.Names = known.identities, known.names
+		t.Joining, t.JoiningNames, t.Unknown, t.UnknownNames = nil, nil, nil, nil
+		return t
+	}
 	chosen := ranking.choose(hashOf(uid), limit, candidates)
 	only := func(machines, names []string) (inSubset, namesOfThem []string) {
 		for _, machine := range chosen {
@@ -82,11 +103,25 @@ func (t Targets) Subset(uid string, limit int, observed []string) Targets {
 		}
 		return inSubset, namesOfThem
 	}
+	all := t.Identities
 	t.Identities, t.Names = only(t.Identities, t.Names)
+	if sameList(all, candidates) { // no machine that is joining or unknown has a place
+		ranking.subsets.Store(key, subset{all, t.Identities, t.Names})
+	}
 	t.Joining, t.JoiningNames = only(t.Joining, t.JoiningNames)
 	t.Unknown, t.UnknownNames = only(t.Unknown, t.UnknownNames)
 	return t
 }
+
+// known returns the subset of the candidates, if it was computed before.
+func (r *ranking) known(key subsetKey, candidates []string) (subset, bool) {
+	value, _ := r.subsets.Load(key)
+	found, known := value.(subset)
+	return found, known && sameList(found.of, candidates)
+}
+
+// sameList reports whether two lists are the same part of the memory. Lists of targets are not changed.
+func sameList(a, b []string) bool { return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0] }
 
 // choose returns limit of the candidates. Both lists are sorted; the candidates are machines of the ranking.
 func (r *ranking) choose(seed uint64, limit int, candidates []string) []string {

@@ -124,7 +124,8 @@ func TestSubsetChangesLittle(t *testing.T) {
 		}
 	}
 	// 10 of 101 machines, so that 3.3 of 30, 31 and 40 are targets.
-	if want := 1000 * (10. / 3) * (1./31 + 1./32 + 1./41); float64(changed) < 0.85*want || float64(changed) > 1.15*want {
+	want := 1000 * (10. / 3) * (1./31 + 1./32 + 1./41)
+	if float64(changed) < 0.85*want || float64(changed) > 1.15*want {
 		t.Errorf("%d subsets changed, want %.0f", changed, want)
 	}
 }
@@ -229,5 +230,27 @@ func TestSubsetOfMachinesWithoutZone(t *testing.T) {
 	}
 	if found < 20 || found > 65 { // 4 of 41 targets: 39
 		t.Errorf("it is in %d of 400 subsets, want about 39", found)
+	}
+}
+
+// TestSubsetAgain: a subset that was computed before is the same, also after machines were found to be missing, and for
+// another limit.
+func TestSubsetAgain(t *testing.T) {
+	t.Parallel()
+	all := ChooseTargets(zonedNodes(6, 6), byName)
+	first := all.Subset("web", 4, nil)
+	if again := all.Subset("web", 4, nil); !slices.Equal(again.Identities, first.Identities) ||
+		!slices.Equal(again.Names, first.Names) {
+		t.Errorf("%v with the names %v became %v with %v", first.Identities, first.Names, again.Identities, again.Names)
+	}
+	if three := all.Subset("web", 3, nil).Identities; len(three) != 3 {
+		t.Errorf("another limit: %v, want 3", three)
+	}
+	existing := slices.DeleteFunc(slices.Clone(all.Identities), func(one string) bool {
+		return one == first.Identities[0]
+	})
+	rest := all.Only(existing, nil).Subset("web", 4, nil).Identities
+	if len(rest) != 4 || slices.Contains(rest, first.Identities[0]) {
+		t.Errorf("without %s: %v, want four others", first.Identities[0], rest)
 	}
 }

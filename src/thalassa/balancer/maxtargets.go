@@ -35,7 +35,11 @@ func (r Request) subset(usable cloud.Targets) cloud.Targets {
 	if limit == 0 || helpers.RequestsOnlyLocalTraffic(r.service) {
 		return usable
 	}
-	return usable.Subset(string(r.service.UID), limit, r.observed.machines())
+	var observed []string
+	if len(usable.Joining)+len(usable.Unknown) > 0 { // it matters only for them
+		observed = r.observed.machines()
+	}
+	return usable.Subset(string(r.service.UID), limit, observed)
 }
 
 // maxTargets returns the largest number of targets; 0 if there is no limit. If the annotation is invalid, a load
