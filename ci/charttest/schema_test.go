@@ -119,6 +119,7 @@ func TestSchemaRefusesBadValues(t *testing.T) {
 		"cloudConfig.loadBalancer.class=a b", "cloudConfig.loadBalancer.onlyClass=some",
 		"cloudConfig.loadBalancer.defaults.max-connections=20000", "cloudConfig.loadBalancer.defaults.publish=all",
 		"cloudConfig.loadBalancer.defaults.adopt=lb-1", "cloudConfig.loadBalancer.nodeSecurityGroup=a b",
+		"cloudConfig.loadBalancer.maxTargets=-1",
 		"scrape.interval=30", "scrape.interval=", "scrape.timeout=1s1m", "advanced.inventory.machineAge=0",
 		"advanced.inventory.balancerAge=5m",
 		"cloudConfig.api.callTimeout=0", "cloudConfig.api.requestsPerSecond=1001", "advanced.api.burst=many",

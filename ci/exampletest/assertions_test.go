@@ -59,6 +59,7 @@ func assertions() map[string]assertion {
 		"udp":              shows("/v1/loadbalancer-target-groups", `"port":30900`),
 		"tcp-and-udp":      shows("/v1/loadbalancers", `"protocol":"tcp"`, `"protocol":"udp"`),
 		"node-selector":    targets(1),
+		"max-targets":      targets(1),
 		"keep":             kept,
 	}
 }

@@ -39,6 +39,8 @@ func Thalassa() []Budget {
 		calls("quiet-calls", 10, "one minute without changes, including checks for drift"),
 		writes("quiet-writes", 0, "15 minutes without changes: writes to the cloud and to Kubernetes, and events"),
 		writes("nodes-writes", 1, "any number of nodes join or leave within a second: for each target group"),
+		writes("subset-nodes-writes", 55, "one of 500 nodes joins or leaves, and load balancers have at most 25 "+
+			"targets: for 1,000 target groups, 25 of 500 and 10 % more"),
 		calls("nodes-lists", 1, "nodes join within a second: lists of machines"),
 		calls("initialise-calls", 5, "initialisation of 1,000 new nodes"),
 		writes("initialise-patches", 2,
@@ -61,6 +63,9 @@ func Thalassa() []Budget {
 	all = append(all, routes()...)
 	all = append(all, measured("", size1000, 5, 0.2, 512, 128)...)
 	all = append(all, measured("5000x1000-", size5000, 25, 1, 1024, 640)...)
+	all = append(all, measured("5000x1000-subset-", size5000+" and at most 250 targets", 5, 1, 256, 40)...)
+	all = append(all, measure("5000x1000-subset-join-writes", 55, "writes",
+		"one of 5,000 nodes joins, with at most 250 targets: for 1,000 target groups"))
 	all = append(all, largeNodes()...)
 	all = append(all, largeRoutes()...)
 	return append(all, volumes()...)

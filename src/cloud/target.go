@@ -49,6 +49,8 @@ type Targets struct {
 	// EndpointsUnknown means that only Nodes with a ready endpoint can be targets, and endpoints cannot be read. The
 	// set is empty and incomplete then.
 	EndpointsUnknown bool
+
+	ranking *ranking // of all machines of eligible Nodes
 }
 
 // ChooseTargets returns the machines of all Nodes that may receive traffic: those that are not excluded by the standard
@@ -59,6 +61,7 @@ type Targets struct {
 // had a network is not added.
 func ChooseTargets(nodes []*corev1.Node, identify Identify) Targets {
 	var targets Targets
+	zoneOf := map[string]string{}
 	for _, node := range nodes {
 		identity, ours := identify(node)
 		if !Eligible(node) {
@@ -73,6 +76,7 @@ func ChooseTargets(nodes []*corev1.Node, identify Identify) Targets {
 			targets.Unidentified = append(targets.Unidentified, node.Name)
 			continue
 		}
+		addZone(zoneOf, identity, node)
 		if WithoutNetwork(node) {
 			targets.Joining, targets.JoiningNames = append(targets.Joining, identity),
 				append(targets.JoiningNames, node.Name)
@@ -85,6 +89,7 @@ func ChooseTargets(nodes []*corev1.Node, identify Identify) Targets {
 	targets.Joining, targets.JoiningNames = sortByIdentity(targets.Joining, targets.JoiningNames)
 	targets.Excluded, targets.ExcludedNames = sortByIdentity(targets.Excluded, targets.ExcludedNames)
 	targets.Incomplete = targets.Incomplete || len(targets.Joining) > 0
+	targets.ranking = newRanking(targets.Machines(), zoneOf)
 	return targets
 }
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -23,18 +24,19 @@ import (
 // its own, so that CPU and memory are the provider's; what stands for the API server is part of them, and small.
 func BenchmarkServices(b *testing.B) {
 	const services = 1000
-	b.Run("1000x1000", func(b *testing.B) { measure(b, "", services, 1000) })
-	b.Run("5000x1000", func(b *testing.B) { measure(b, "5000x1000-", services, 5000) })
+	b.Run("1000x1000", func(b *testing.B) { measure(b, "", services, 1000, 0) })
+	b.Run("5000x1000", func(b *testing.B) { measure(b, "5000x1000-", services, 5000, 0) })
+	b.Run("5000x1000-subset", func(b *testing.B) { measure(b, "5000x1000-subset-", services, 5000, 250) })
 }
 
 // mebi is a MiB.
 const mebi = 1 << 20
 
-// measure reports what the budgets with that prefix limit.
-func measure(b *testing.B, prefix string, services, nodes int) {
+// measure reports what the budgets with that prefix limit. With maxTargets, load balancers have no more targets.
+func measure(b *testing.B, prefix string, services, nodes, maxTargets int) {
 	b.Helper()
 	defer debug.SetGCPercent(debug.SetGCPercent(100)) // as the process has it
-	large := newExternalServicesCluster(b, services, nodes)
+	large := newExternalServicesCluster(b, services, nodes, maxTargets)
 	large.restart()
 	large.compared.Store(0)
 	benchtest.ForgetMemory()
@@ -68,28 +70,52 @@ func measure(b *testing.B, prefix string, services, nodes int) {
 	large.order(1, 1)
 	benchtest.Until(large, func() bool { return large.addressless() == 0 })
 	b.ReportMetric(time.Since(asked).Seconds(), prefix+"first-address")
+	if maxTargets > 0 {
+		b.ReportMetric(large.joinWrites(services+1), prefix+"join-writes")
+	}
+}
+
+// joiningNodes is the number of nodes whose joining is measured, one after the other.
+const joiningNodes = 10
+
+// joinWrites lets nodes join one after the other, and returns the writes for each of them and 1,000 target groups.
+func (m externalServicesCluster) joinWrites(services int) float64 {
+	m.Helper()
+	m.wire.attached.Store(0)
+	for _, machine := range m.joining {
+		m.reported.forget()
+		m.compared.Store(0)
+		m.populate([]string{machine})
+		// Services that change are compared twice, and have an event.
+		benchtest.Until(m, func() bool { return m.compared.Load() >= int64(services+m.reported.total()) })
+	}
+	groups := services + services/2
+	return 1000 * float64(m.wire.attached.Load()) / float64(len(m.joining)*groups)
 }
 
 // externalServicesCluster is a servicesCluster whose cloud is another process.
 type externalServicesCluster struct {
 	*servicesCluster
 	received *atomic.Int64 // bytes of answers
+	wire     *scale
+	joining  []string // machines without nodes
 }
 
 // newExternalServicesCluster is a cluster with everything in place, whose controller runs no more. Its Services have
 // one port and two in turn.
-func newExternalServicesCluster(b *testing.B, services, nodes int) externalServicesCluster {
+func newExternalServicesCluster(b *testing.B, services, nodes, maxTargets int) externalServicesCluster {
 	b.Helper()
-	cloud := startCloud(b, nodes)
+	cloud := startCloud(b, nodes+joiningNodes)
 	scale := &scale{next: &http.Transport{MaxIdleConnsPerHost: 100}}
 	l := &lab{TB: b, network: scale, config: cloudconfig.Default()}
 	l.credentials = secret.Credentials{ClientID: emulator.DefaultClientID, ClientSecret: emulator.DefaultClientSecret}
 	l.config.Organisation, l.config.VPCIdentity, l.config.Cluster, l.config.Endpoint = emulator.DefaultOrganisationSlug,
 		emulator.DefaultVPC, "k8s-test", cloud.URL
 	l.config.API = cloudconfig.API{CallTimeout: 600, RequestsPerSecond: 100_000, Burst: 100_000}
+	l.config.LoadBalancer.MaxTargets = maxTargets
 	l.restart()
-	m := externalServicesCluster{newServicesCluster(l), &scale.received}
-	m.populate(cloud.Machines)
+	m := externalServicesCluster{newServicesCluster(l), &scale.received, scale, cloud.Machines[nodes:]}
+	m.populate(cloud.Machines[:nodes])
 	m.order(services/2, 1)
 	m.order(services-services/2, 2)
 	stop := m.run(manyWorkers)
@@ -112,10 +138,14 @@ type scale struct {
 	next     http.RoundTripper
 	received atomic.Int64
 	calls    atomic.Int64
+	attached atomic.Int64 // calls that set the targets of a target group
 }
 
 func (s *scale) RoundTrip(request *http.Request) (*http.Response, error) {
 	s.calls.Add(1)
+	if strings.HasSuffix(request.URL.Path, "/attachments") {
+		s.attached.Add(1)
+	}
 	response, err := s.next.RoundTrip(request)
 	if err == nil {
 		response.Body = weighed{response.Body, &s.received}

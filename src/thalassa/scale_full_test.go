@@ -12,6 +12,8 @@ const (
 	quietMinutes = 15
 	// lifecycleNodes is how many nodes the budgets of the life cycle are for.
 	lifecycleNodes = 5000
+	// subsetNodes is how many nodes join and leave, one after the other, while load balancers have few targets.
+	subsetNodes = 25
 	// refusedNodes is how many nodes wait for routes that the cloud refuses.
 	refusedNodes = 100
 	// failureTime is how long the cloud fails while a Node must not be removed.

@@ -10,6 +10,7 @@ const (
 	largeSize      = 100
 	quietMinutes   = 15
 	lifecycleNodes = 1000
+	subsetNodes    = 5
 	refusedNodes   = 20
 	failureTime    = 20 * time.Minute
 	faultShare     = 8

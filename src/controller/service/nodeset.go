@@ -131,7 +131,8 @@ func nodeDiffers(before, after *corev1.Node) (differs, removed bool) {
 	switch {
 	case was == is && before != nil && after != nil:
 		other := before.Spec.ProviderID != after.Spec.ProviderID
-		return other || cloud.WithoutNetwork(before) != cloud.WithoutNetwork(after), other &&
+		moved := before.Labels[corev1.LabelTopologyZone] != after.Labels[corev1.LabelTopologyZone]
+		return other || moved || cloud.WithoutNetwork(before) != cloud.WithoutNetwork(after), other &&
 			before.Spec.ProviderID != ""
 	case was:
 		return true, true

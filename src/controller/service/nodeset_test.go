@@ -94,6 +94,21 @@ func TestNodeWithoutNetworkIsDeleted(t *testing.T) {
 	})
 }
 
+// TestZoneOfNode: a change of the zone is a change of targets, because a subset of them depends on zones. A change of
+// another label is none.
+func TestZoneOfNode(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.startWithService(1)
+		before := r.comparisons()
+		r.changeNode("a", func(n *corev1.Node) { n.Labels = map[string]string{"other": "label"} })
+		r.waitForSync()
+		want(r, "comparisons after another label", r.comparisons()-before, 0)
+		r.changeNode("a", func(n *corev1.Node) { n.Labels[corev1.LabelTopologyZone] = "nl-01a" })
+		r.waitForSync()
+		want(r, "comparisons after a zone", r.comparisons()-before, 1)
+	})
+}
+
 // TestNodeNetworkUnavailable: a node is not added before it has a network, and is not removed when the network is
 // missing later.
 func TestNodeNetworkUnavailable(t *testing.T) {

@@ -20,6 +20,8 @@ type annotations struct {
 func newAnnotations() annotations {
 	a := annotations{registry: annotation.NewRegistry(label.ServicePrefix)}
 	a.registerInternal()
+	a.registry.Decline(annotation.Declined{Name: "max-targets", Why: "is not supported: the number of " +
+		"destinations of a load balancer of IronCore cannot be limited"})
 	return a
 }
 

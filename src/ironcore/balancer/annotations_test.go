@@ -29,6 +29,8 @@ func TestMisspeltAnnotations(t *testing.T) {
 			[]string{"did you mean " + label.Internal + "?"}},
 		"something else": {map[string]string{"load-balancer-proxy-protocol": "true"}, "Public",
 			[]string{"is not known and has no effect; known are load-balancer-internal"}},
+		"of the other cloud": {map[string]string{"max-targets": "5"}, "Public",
+			[]string{"the number of destinations of a load balancer of IronCore cannot be limited"}},
 	} {
 		t.Run(title, func(t *testing.T) {
 			s := service(func(s *corev1.Service) { s.Annotations = map[string]string{} })

@@ -104,6 +104,9 @@ func TestProblems(t *testing.T) {
 			[]string{`prefixNmae: unknown key in line 3; did you mean "prefixName"?`}},
 		"key of the other cloud": {required + "vpcIdentity: x", []string{"vpcIdentity: unknown key in line 3; " +
 			"known here are api, clusterName, instancesV2, loadBalancer, namespace, networkName, prefixName"}},
+		"limit of the other cloud": {required + "loadBalancer: {maxTargets: 5}", []string{
+			"loadBalancer.maxTargets: unknown key in line 3; known here are creationPollTimeout, drift, " +
+				"removeOrphans"}},
 		"all at once": {"networkName: Net\nprefixName: -a\nclusterName: a/b\nnamespace: a.b\nloadBalancer: {drift: " +
 			"no, removeOrphans: 5}\ninstancesV2: {maxRemovals: 101, removalWindow: 1m}\napi: {callTimeout: 0}",
 			[]string{

@@ -69,6 +69,7 @@ type annotations struct {
 	icmpSources         annotation.Key[[]netip.Prefix] // not given: allowedSources; given and empty: nobody
 	openNodePorts       annotation.Key[bool]
 	nodeSelector        annotation.Key[labels.Selector]
+	maxTargets          annotation.Key[int] // nodes; 0: no limit; not given: that of the cloud-config
 
 	name             annotation.Key[string] // "" for the existing CCM's name
 	labels           annotation.Key[map[string]string]
@@ -95,6 +96,7 @@ func newAnnotations() annotations {
 	a := annotations{registry: annotation.NewRegistry(label.AnnotationPrefix)}
 	a.registerReach()
 	a.registerTraffic()
+	a.registerMaxTargets()
 	a.healthCheck.register(a.registry)
 	a.registerAccess()
 	a.registerObject()

@@ -20,8 +20,8 @@ func (r Request) Compare(targets, usable cloud.Targets, references References) (
 	d, notices := r.desire(targets, usable, references)
 	o := r.observed
 	found = cloud.Comparison{
-		Machines: d.Targets.Identities, LeftOut: len(d.Targets.Identities)+
-			len(d.Targets.Joining) < len(targets.Machines()), Exists: !o.Empty(),
+		Machines: d.Targets.Identities, Exists: !o.Empty(),
+		LeftOut: len(usable.Identities)+len(usable.Joining) < len(targets.Machines()),
 	}
 	managed, notices := d.open(o, notices, &found)
 	found.LeftOut = found.LeftOut || d.missing != nil // the missing object may be created or detached in the cloud

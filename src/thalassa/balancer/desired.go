@@ -43,6 +43,7 @@ type Config struct {
 	VPC              string // identity
 	DefaultSubnet    string // identity or slug; "" if none is configured
 	AdditionalLabels map[string]string
+	maxTargets       int  // nodes of a load balancer whose Service does not say; 0: no limit
 	createsGroups    bool // the configuration has a default for the creation of security groups
 	// annotations has the cluster's defaults. legacy has those of the existing CCM, which apply to load balancers that
 	// it created.
@@ -55,7 +56,7 @@ func NewConfig(c cloudconfig.Config) Config {
 	own.registry.SetDefaults(c.LoadBalancer.Defaults)
 	return Config{Cluster: c.Cluster, VPC: c.VPCIdentity, DefaultSubnet: c.DefaultSubnet,
 		AdditionalLabels: c.AdditionalLabels, createsGroups: c.LoadBalancer.Defaults[nameCreateGroup] != "",
-		annotations: own, legacy: legacyAnnotations()}
+		maxTargets: c.LoadBalancer.MaxTargets, annotations: own, legacy: legacyAnnotations()}
 }
 
 // Request is what a Service asks for, before the objects that it names are looked up.
@@ -101,7 +102,7 @@ func (r Request) desire(targets, usable cloud.Targets, found References) (desire
 	d, missing := r.resolve(found)
 	notices := slices.Clone(r.notices)
 	var problems []string
-	d.Desired, problems = serve(d.Owner, service, usable)
+	d.Desired, problems = serve(d.Owner, service, r.subset(usable))
 	for _, problem := range problems {
 		notices = append(notices, settingNotice(reasonUnsupported, problem))
 	}
@@ -112,6 +113,7 @@ func (r Request) desire(targets, usable cloud.Targets, found References) (desire
 	notices = append(notices, d.keptSourcesNotices(o)...)
 	d.unmanaged = unmanagedGroup(d, o)
 	notices = append(append(notices, d.healthCheckNotices()...), d.pingNotices()...)
+	notices = append(notices, d.maxTargetsNotices(service)...)
 	return d, append(notices, leftOutOf(targets, usable).notices(r.config.VPC)...)
 }
 

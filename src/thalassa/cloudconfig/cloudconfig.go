@@ -60,7 +60,11 @@ type LoadBalancer struct {
 	// NodeSecurityGroup is the security group of the nodes, by identity or slug, in which rules are made for node
 	// ports; empty: none are.
 	NodeSecurityGroup string `yaml:"nodeSecurityGroup"`
+	MaxTargets        int    `yaml:"maxTargets"` // nodes that a load balancer sends to; 0: all
 }
+
+// MaxTargetsLimit is the largest number of nodes to which a load balancer can be limited.
+const MaxTargetsLimit = 10000
 
 // Reactions to changes made by hand.
 const (

@@ -200,12 +200,13 @@ func TestConfigProblems(t *testing.T) {
 				"printable ASCII characters without blanks",
 		}},
 		{"impossible numbers", required +
-			"loadBalancer: {creationPollInterval: 0, creationPollTimeout: 100000, driftPeriod: -1}\n" +
-			"api:\n  callTimeout: 0\n  requestsPerSecond: 1001\n  burst: 0\ninventory:\n  machineAge: 0\n  " +
+			"loadBalancer: {creationPollInterval: 0, creationPollTimeout: 100000, driftPeriod: -1, maxTargets: " +
+			"10001}\napi:\n  callTimeout: 0\n  requestsPerSecond: 1001\n  burst: 0\ninventory:\n  machineAge: 0\n  " +
 			"balancerAge: 3601", []string{
 			"loadBalancer.creationPollInterval: found 0, want a whole number of seconds from 1 to 86400",
 			"loadBalancer.creationPollTimeout: found 100000, want a whole number of seconds from 0 to 86400",
 			"loadBalancer.driftPeriod: found -1, want a whole number of seconds from 0 to 86400",
+			"loadBalancer.maxTargets: found 10001, want a whole number of nodes from 0 to 10000",
 			"api.callTimeout: found 0, want a whole number of seconds from 1 to 600",
 			"api.requestsPerSecond: found 1001, want a whole number of calls from 1 to 1000",
 			"api.burst: found 0, want a whole number of calls from 1 to 10000",

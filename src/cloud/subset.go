@@ -1,0 +1,234 @@
+package cloud
+
+import (
+	"cmp"
+	"hash/fnv"
+	"slices"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// ranking is what Subset has to know of machines. It is computed once for all Services. All values depend only on
+// names, so that another process gets the same ones.
+type ranking struct {
+	machines   []string // sorted
+	hashes     []uint64 // of the machines
+	zones      []int    // of the machines: indexes of zoneHashes
+	zoneHashes []uint64
+
+	subsets sync.Map // of subsetKey to subset: Services are compared often, and Nodes seldom change
+}
+
+// subsetKey identifies a subset of the targets.
+type subsetKey struct {
+	uid   string
+	limit int
+}
+
+// subset is a subset of a list.
+type subset struct {
+	of                []string
+	identities, names []string
+}
+
+// newRanking returns the ranking of machines in zones. A machine without a zone belongs to one of the other zones,
+// which its identity decides: as a zone of its own it would be a target of all Services.
+func newRanking(machines []string, zoneOf map[string]string) *ranking {
+	var names []string
+	for _, machine := range machines {
+		if zone := zoneOf[machine]; zone != "" {
+			names = append(names, zone)
+		}
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	r := &ranking{machines: machines, zoneHashes: make([]uint64, max(1, len(names)))}
+	for i, name := range names {
+		r.zoneHashes[i] = hashOf(name)
+	}
+	r.hashes, r.zones = make([]uint64, len(machines)), make([]int, len(machines))
+	for i, machine := range machines {
+		r.hashes[i] = hashOf(machine)
+		if zone, known := slices.BinarySearch(names, zoneOf[machine]); known {
+			r.zones[i] = zone
+			continue
+		}
+		r.zones[i] = ordered(r.zoneHashes, r.hashes[i])[0]
+	}
+	return r
+}
+
+// addZone adds the zone of a machine. If two Nodes on it have different ones, the order of the Nodes does not matter.
+func addZone(zoneOf map[string]string, machine string, node *corev1.Node) {
+	if zone := node.Labels[corev1.LabelTopologyZone]; zone != "" {
+		zoneOf[machine] = min(cmp.Or(zoneOf[machine], zone), zone)
+	}
+}
+
+// Subset returns at most limit of the targets of a Service, which the UID of the Service decides by rendezvous hashing:
+// in each zone, those with the highest hash of UID and machine. The zones have equally many, or one more, as far as
+// they have enough. So Services have different targets, each process chooses the same ones, and a
+// machine that joins or leaves changes only the subsets that it is in, or takes the place of another one in.
+//
+// Machines that are joining or unknown count if they are in the observed set of targets in the cloud, so that they are
+// replaced only if they are really gone, and others only by machines that can receive traffic.
+func (t Targets) Subset(uid string, limit int, observed []string) Targets {
+	if len(t.Identities) == 0 {
+		return t // nothing can be added, so nothing is removed
+	}
+	candidates := t.Over(observed)
+	if len(candidates) != len(t.Identities) { // two Nodes may have one machine
+		candidates = slices.Compact(candidates)
+	}
+	if len(candidates) <= limit {
+		return t
+	}
+	ranking := t.ranking
+	if ranking == nil {
+		ranking = newRanking(candidates, nil)
+	}
+	key := subsetKey{uid, limit}
+	if known, found := ranking.known(key, candidates); found {
+		t.Identities, t.Names = known.identities, known.names
+		t.Joining, t.JoiningNames, t.Unknown, t.UnknownNames = nil, nil, nil, nil
+		return t
+	}
+	chosen := ranking.choose(hashOf(uid), limit, candidates)
+	only := func(machines, names []string) (inSubset, namesOfThem []string) {
+		for _, machine := range chosen {
+			if at, found := slices.BinarySearch(machines, machine); found {
+				inSubset, namesOfThem = append(inSubset, machine), append(namesOfThem, names[at])
+			}
+		}
+		return inSubset, namesOfThem
+	}
+	all := t.Identities
+	t.Identities, t.Names = only(t.Identities, t.Names)
+	if sameList(all, candidates) { // no machine that is joining or unknown has a place
+		ranking.subsets.Store(key, subset{all, t.Identities, t.Names})
+	}
+	t.Joining, t.JoiningNames = only(t.Joining, t.JoiningNames)
+	t.Unknown, t.UnknownNames = only(t.Unknown, t.UnknownNames)
+	return t
+}
+
+// known returns the subset of the candidates, if it was computed before.
+func (r *ranking) known(key subsetKey, candidates []string) (subset, bool) {
+	value, _ := r.subsets.Load(key)
+	found, known := value.(subset)
+	return found, known && sameList(found.of, candidates)
+}
+
+// sameList reports whether two lists are the same part of the memory. Lists of targets are not changed.
+func sameList(a, b []string) bool { return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0] }
+
+// choose returns limit of the candidates. Both lists are sorted; the candidates are machines of the ranking.
+func (r *ranking) choose(seed uint64, limit int, candidates []string) []string {
+	positions := r.positions(candidates)
+	sizes := make([]int, len(r.zoneHashes))
+	for _, position := range positions {
+		sizes[r.zones[position]]++
+	}
+	shares := shares(sizes, limit, ordered(r.zoneHashes, seed))
+	best := make([][]ranked, len(sizes))
+	for i, position := range positions {
+		zone := r.zones[position]
+		one := ranked{mix(r.hashes[position] ^ seed), i}
+		if found := best[zone]; len(found) < shares[zone] || len(found) > 0 && one.rank > found[len(found)-1].rank {
+			best[zone] = insert(found, shares[zone], one)
+		}
+	}
+	indexes := make([]int, 0, limit)
+	for _, zone := range best {
+		for _, one := range zone {
+			indexes = append(indexes, one.candidate)
+		}
+	}
+	slices.Sort(indexes)
+	chosen := make([]string, len(indexes))
+	for i, index := range indexes {
+		chosen[i] = candidates[index]
+	}
+	return chosen
+}
+
+// positions returns the indexes of machines in the ranking.
+func (r *ranking) positions(machines []string) []int32 {
+	positions := make([]int32, 0, len(machines))
+	for at, machine := range r.machines {
+		if len(positions) < len(machines) && machine == machines[len(positions)] {
+			positions = append(positions, int32(at)) //nolint:gosec // a cluster has fewer nodes
+		}
+	}
+	return positions
+}
+
+// ranked is a candidate, and its rank for one Service.
+type ranked struct {
+	rank      uint64
+	candidate int // an index
+}
+
+func compareRanks(a, b ranked) int {
+	return cmp.Or(cmp.Compare(b.rank, a.rank), cmp.Compare(a.candidate, b.candidate))
+}
+
+// insert adds a candidate to the best ones, which are sorted when there are limit of them. A worse one leaves.
+func insert(best []ranked, limit int, one ranked) []ranked {
+	if len(best) < limit {
+		if best = append(best, one); len(best) == limit {
+			slices.SortFunc(best, compareRanks)
+		}
+		return best
+	}
+	at, _ := slices.BinarySearchFunc(best, one, compareRanks)
+	copy(best[at+1:], best[at:limit-1])
+	best[at] = one
+	return best
+}
+
+// shares divides limit among zones with that many candidates: equally, as far as they have enough. The first zones in
+// the order get one more if it cannot be divided.
+func shares(sizes []int, limit int, order []int) []int {
+	shares := make([]int, len(sizes))
+	for limit > 0 {
+		open := slices.DeleteFunc(slices.Clone(order), func(zone int) bool { return shares[zone] == sizes[zone] })
+		if len(open) == 0 {
+			break
+		}
+		each := max(1, limit/len(open))
+		for _, zone := range open[:min(limit, len(open))] {
+			more := min(each, sizes[zone]-shares[zone])
+			shares[zone], limit = shares[zone]+more, limit-more
+		}
+	}
+	return shares
+}
+
+// ordered returns the indexes of the hashes, in the order of the ranks that they have with this seed.
+func ordered(hashes []uint64, seed uint64) []int {
+	order := make([]int, len(hashes))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(mix(hashes[b]^seed), mix(hashes[a]^seed)), cmp.Compare(a, b))
+	})
+	return order
+}
+
+// hashOf returns a hash that is the same in each process and version. Subsets must not change with an update: changes
+// of this function move the targets of all load balancers that have a subset.
+func hashOf(text string) uint64 {
+	hash := fnv.New64a()
+	hash.Write([]byte(text))
+	return mix(hash.Sum64())
+}
+
+// mix distributes the bits of a number, as SplitMix64 does.
+func mix(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}

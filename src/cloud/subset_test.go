@@ -1,0 +1,256 @@
+package cloud
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// withoutRanking compares targets without what only Subset uses.
+var withoutRanking = cmpopts.IgnoreUnexported(Targets{})
+
+// zonedNodes are Nodes in zones with these numbers of machines.
+func zonedNodes(perZone ...int) []*corev1.Node {
+	var nodes []*corev1.Node
+	for zone, count := range perZone {
+		for i := range count {
+			nodes = append(nodes, zonedNode(fmt.Sprintf("vm-%d-%04d", zone, i), fmt.Sprintf("zone-%c", 'a'+zone)))
+		}
+	}
+	return nodes
+}
+
+func zonedNode(name, zone string) *corev1.Node {
+	node := &corev1.Node{}
+	node.Name = name
+	if zone != "" {
+		node.Labels = map[string]string{corev1.LabelTopologyZone: zone}
+	}
+	return node
+}
+
+func byName(node *corev1.Node) (identity string, ours bool) { return node.Name, true }
+
+func uidOf(service int) string { return fmt.Sprintf("5e41ce00-0000-4000-8000-%012d", service) }
+
+// subsetOf returns the subset of a Service without targets so far.
+func subsetOf(nodes []*corev1.Node, service, limit int) []string {
+	return ChooseTargets(nodes, byName).Subset(uidOf(service), limit, nil).Identities
+}
+
+// perZone counts the machines of zonedNodes by their zone.
+func perZone(machines []string, zones int) []int {
+	counts := make([]int, zones)
+	for _, machine := range machines {
+		counts[machine[len("vm-")]-'0']++
+	}
+	return counts
+}
+
+// TestSubsetIsPinned: subsets are the same in each process and in each version.
+func TestSubsetIsPinned(t *testing.T) {
+	t.Parallel()
+	nodes := append(zonedNodes(4, 4, 4), zonedNode("vm-x", ""))
+	for service, want := range []string{
+		"[vm-0-0003 vm-1-0002 vm-2-0002 vm-x]", "[vm-0-0003 vm-1-0001 vm-1-0002 vm-2-0003]",
+	} {
+		got := subsetOf(nodes, service, 4)
+		slices.Reverse(nodes)
+		if fmt.Sprint(got) != want || !slices.Equal(got, subsetOf(nodes, service, 4)) {
+			t.Errorf("Service %d has %v, and %v with the Nodes in another order, want %s", service, got,
+				subsetOf(nodes, service, 4), want)
+		}
+	}
+}
+
+// TestSubsetProperties with random clusters: the number of targets, the zones, and that a larger subset contains a
+// smaller one.
+func TestSubsetProperties(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(1, 2))
+	for service := range 300 {
+		sizes := make([]int, 1+random.IntN(5))
+		total := 0
+		for zone := range sizes {
+			sizes[zone] = random.IntN(20)
+			total += sizes[zone]
+		}
+		nodes, limit := zonedNodes(sizes...), 1+random.IntN(40)
+		subset := subsetOf(nodes, service, limit)
+		if len(subset) != min(limit, total) || !slices.IsSorted(subset) {
+			t.Errorf("%d of %v: %v", limit, sizes, subset)
+		}
+		counts := perZone(subset, len(sizes))
+		for zone, count := range counts {
+			if most := slices.Max(counts); count < most-1 && count < sizes[zone] {
+				t.Errorf("%d of %v: zones have %v", limit, sizes, counts)
+			}
+		}
+		if smaller := subsetOf(nodes, service, max(0, limit-1)); anyMissing(smaller, subset) {
+			t.Errorf("%d of %v: %v are not all in %v", limit, sizes, smaller, subset)
+		}
+	}
+}
+
+// anyMissing reports whether a machine is not in the other list.
+func anyMissing(machines, others []string) bool {
+	return slices.ContainsFunc(machines, func(one string) bool { return !slices.Contains(others, one) })
+}
+
+// TestSubsetChangesLittle: a machine that joins takes the place of at most one other, in its own zone; one that leaves
+// is replaced by one of its zone; other subsets do not change.
+func TestSubsetChangesLittle(t *testing.T) {
+	t.Parallel()
+	nodes := zonedNodes(30, 31, 40)
+	changed := 0
+	for service := range 1000 {
+		before := subsetOf(nodes, service, 10)
+		for _, zone := range []int{0, 1, 2} {
+			joins := zonedNode(fmt.Sprintf("vm-%d-new", zone), fmt.Sprintf("zone-%c", 'a'+zone))
+			after := subsetOf(append(slices.Clone(nodes), joins), service, 10)
+			switch same := slices.Equal(before, after); {
+			case same:
+				continue
+			case !slices.Contains(after, joins.Name),
+				!slices.Equal(perZone(before, 3), perZone(after, 3)),
+				len(slices.Compact(slices.Sorted(slices.Values(slices.Concat(before, after))))) != 11:
+				t.Errorf("%s joins: %v becomes %v", joins.Name, before, after)
+			}
+			changed++
+		}
+	}
+	// 10 of 101 machines, so that 3.3 of 30, 31 and 40 are targets.
+	want := 1000 * (10. / 3) * (1./31 + 1./32 + 1./41)
+	if float64(changed) < 0.85*want || float64(changed) > 1.15*want {
+		t.Errorf("%d subsets changed, want %.0f", changed, want)
+	}
+}
+
+// TestSubsetsOfALargeCluster: a node that joins or leaves changes the share of all subsets that its cluster's limit
+// promises, and nodes are in equally many subsets.
+func TestSubsetsOfALargeCluster(t *testing.T) {
+	t.Parallel()
+	const services, limit, machines = 10_000, 25, 500
+	nodes := zonedNodes(167, 167, 167)
+	before, after := ChooseTargets(nodes[1:], byName), ChooseTargets(nodes[:len(nodes)-1], byName)
+	without := ChooseTargets(nodes[1:len(nodes)-1], byName)
+	left, joined := 0, 0
+	uses := map[string]int{}
+	for service := range services {
+		base := without.Subset(uidOf(service), limit, nil).Identities
+		if !slices.Equal(base, before.Subset(uidOf(service), limit, nil).Identities) {
+			left++
+		}
+		if !slices.Equal(base, after.Subset(uidOf(service), limit, nil).Identities) {
+			joined++
+		}
+		for _, machine := range base {
+			uses[machine]++
+		}
+	}
+	if most := 1.1 * services * limit / machines; float64(left) > most || float64(joined) > most {
+		t.Errorf("of %d subsets, %d changed when a node left, and %d when one joined, want at most %.0f", services,
+			left, joined, most)
+	}
+	for machine, used := range uses {
+		if used < 400 || used > 600 {
+			t.Errorf("%s is in %d subsets, want about 500", machine, used)
+		}
+	}
+	if len(uses) != machines-1 {
+		t.Errorf("%d machines are used, want all %d", len(uses), machines-1)
+	}
+}
+
+// TestSubsetWithUncertainTargets: a machine that is a target keeps its place while it is joining or unknown; another
+// one takes no place before it can receive traffic; if no machine can be added, nothing changes.
+func TestSubsetWithUncertainTargets(t *testing.T) {
+	t.Parallel()
+	nodes := zonedNodes(6)
+	all := ChooseTargets(nodes, byName)
+	observed := all.Subset("web", 2, nil).Identities
+	setNetwork := func(missing ...string) []*corev1.Node {
+		changed := make([]*corev1.Node, len(nodes))
+		for i, node := range nodes {
+			changed[i] = node.DeepCopy()
+			if slices.Contains(missing, node.Name) {
+				changed[i].Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeNetworkUnavailable,
+					Status: corev1.ConditionTrue}}
+			}
+		}
+		return changed
+	}
+	without := func(gone string) []string {
+		return slices.DeleteFunc(slices.Clone(all.Identities), func(one string) bool { return one == gone })
+	}
+	names := all.Identities
+	for name, tt := range map[string]struct {
+		targets  Targets
+		observed []string
+		want     []string
+	}{
+		"no network, and a target": {ChooseTargets(setNetwork(observed[0]), byName), observed, observed},
+		"no network, and none": {ChooseTargets(setNetwork(observed[0]), byName), nil,
+			ChooseTargets(slices.DeleteFunc(slices.Clone(nodes), func(n *corev1.Node) bool {
+				return n.Name == observed[0]
+			}), byName).Subset("web", 2, nil).Identities},
+		"unknown, and a target": {all.Only(without(observed[0]), observed[:1]), observed, observed},
+		"no network at all": {ChooseTargets(setNetwork(names...), byName), names[:3],
+			names[:3]},
+		"one machine of two Nodes": {Targets{Identities: names, Names: names, Joining: names[:1],
+			JoiningNames: []string{"other"}}, names, observed},
+		"nothing known":   {Targets{Incomplete: true}, names, names},
+		"without ranking": {Targets{Identities: names, Names: names}, nil, observed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			subset := tt.targets.Subset("web", 2, tt.observed)
+			if got := subset.Over(tt.observed); !slices.Equal(got, tt.want) || len(subset.Names) !=
+				len(subset.Identities) {
+				t.Errorf("%v over %v is %v with the names %v, want %v", tt.targets.Identities, tt.observed, got,
+					subset.Names, tt.want)
+			}
+		})
+	}
+}
+
+// TestSubsetOfMachinesWithoutZone: they count in one of the zones, so that they are not in all subsets.
+func TestSubsetOfMachinesWithoutZone(t *testing.T) {
+	t.Parallel()
+	nodes := append(zonedNodes(40, 40), zonedNode("vm-0-x", ""))
+	found := 0
+	for service := range 400 {
+		if slices.Contains(subsetOf(nodes, service, 8), "vm-0-x") {
+			found++
+		}
+	}
+	if found < 20 || found > 65 { // 4 of 41 targets: 39
+		t.Errorf("it is in %d of 400 subsets, want about 39", found)
+	}
+}
+
+// TestSubsetAgain: a subset that was computed before is the same, also after machines were found to be missing, and for
+// another limit.
+func TestSubsetAgain(t *testing.T) {
+	t.Parallel()
+	all := ChooseTargets(zonedNodes(6, 6), byName)
+	first := all.Subset("web", 4, nil)
+	if again := all.Subset("web", 4, nil); !slices.Equal(again.Identities, first.Identities) ||
+		!slices.Equal(again.Names, first.Names) {
+		t.Errorf("%v with the names %v became %v with %v", first.Identities, first.Names, again.Identities, again.Names)
+	}
+	if three := all.Subset("web", 3, nil).Identities; len(three) != 3 {
+		t.Errorf("another limit: %v, want 3", three)
+	}
+	existing := slices.DeleteFunc(slices.Clone(all.Identities), func(one string) bool {
+		return one == first.Identities[0]
+	})
+	rest := all.Only(existing, nil).Subset("web", 4, nil).Identities
+	if len(rest) != 4 || slices.Contains(rest, first.Identities[0]) {
+		t.Errorf("without %s: %v, want four others", first.Identities[0], rest)
+	}
+}

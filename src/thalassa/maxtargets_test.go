@@ -1,0 +1,236 @@
+package thalassa
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/providerid"
+)
+
+// targetCount wants so many targets of all target groups, which are the same ones, and returns them.
+func (l *lab) targetCount(what string, want int) []string {
+	l.Helper()
+	groups, err := l.api().ListTargetGroups(l.Context(), nil)
+	if err != nil || len(groups) == 0 {
+		l.Fatalf("%s: %d target groups, error %v", what, len(groups), err)
+	}
+	machines := l.machines(groups[0].Name)
+	for _, group := range groups {
+		if others := l.machines(group.Name); len(others) != want || !slices.Equal(others, machines) {
+			l.Errorf("%s: the targets are %v and %v, want %d", what, machines, others, want)
+		}
+	}
+	return machines
+}
+
+// TestMaxTargets of the cluster and of a Service: how many targets a load balancer has.
+func TestMaxTargets(t *testing.T) {
+	for name, tt := range map[string]struct {
+		cluster int
+		apply   func(*corev1.Service)
+		want    int
+	}{
+		"by default":               {0, annotated(), 5},
+		"of the cluster":           {2, annotated(), 2},
+		"of the Service":           {2, annotated("max-targets", "3"), 3},
+		"more than there are":      {2, annotated("max-targets", "10000"), 5},
+		"no limit for the Service": {2, annotated("max-targets", "0"), 5},
+		"invalid":                  {2, annotated("max-targets", "many"), 2},
+		"policy Local":             {2, func(s *corev1.Service) { local(s, true) }, 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newFeatureLab(t)
+				l.config.LoadBalancer.MaxTargets = tt.cluster
+				l.restart()
+				l.settle(serviceWith(tt.apply), l.nodes("a", "b", "c", "d", "e"))
+				l.targetCount(name, tt.want)
+			})
+		})
+	}
+}
+
+// TestMaxTargetsOfTakenOverLoadBalancer: the limit of the cluster applies, although defaults of annotations do not.
+func TestMaxTargetsOfTakenOverLoadBalancer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newFeatureLab(t)
+		nodes, web := l.nodes("a", "b", "c"), service("web", 80)
+		l.plant(legacyOf(web, nil), nodes)
+		l.settle(web, nodes)
+		l.targetCount("without a limit", 3)
+		l.config.LoadBalancer.MaxTargets = 2
+		l.restart()
+		l.settle(web, nodes)
+		l.targetCount("with a limit", 2)
+	})
+}
+
+// TestMaxTargetsChanges: a new limit keeps the targets that stay, and one that cannot be read keeps their number.
+func TestMaxTargetsChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newFeatureLab(t)
+		nodes, web := l.nodes("a", "b", "c", "d", "e"), serviceWith(annotated("max-targets", "2"))
+		l.settle(web, nodes)
+		two := l.targetCount("two", 2)
+		annotated("max-targets", "3")(web)
+		l.settle(web, nodes)
+		three := l.targetCount("three", 3)
+		if !slices.Contains(three, two[0]) || !slices.Contains(three, two[1]) {
+			t.Errorf("%v became %v", two, three)
+		}
+		for _, pair := range [][]string{{"max-targets", "-1"}, {"max-target", "1"}} {
+			l.warnings()
+			annotated(pair...)(web)
+			l.settle(web, nodes)
+			if now := l.targetCount("invalid", 3); !slices.Equal(now, three) {
+				t.Errorf("%v became %v because of an invalid annotation", three, now)
+			}
+			l.reported(pair[0], reasonAnnotation, "loadbalancer.k8s.thalassa.cloud/"+pair[0])
+			delete(web.Annotations, "loadbalancer.k8s.thalassa.cloud/"+pair[0])
+		}
+	})
+}
+
+// TestMaxTargetsWithPolicyLocal: an event says that the annotation has no effect.
+func TestMaxTargetsWithPolicyLocal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newFeatureLab(t)
+		nodes, web := l.nodes("a", "b", "c"), serviceWith(annotated("max-targets", "2"))
+		l.settle(web, nodes)
+		l.reported("policy Cluster")
+		local(web, true)
+		l.settle(web, nodes)
+		l.targetCount("policy Local", 3)
+		l.reported("policy Local", reasonUnsupported, "max-targets has no effect while spec.externalTrafficPolicy is "+
+			"Local")
+	})
+}
+
+// TestMaxTargetsReplacesMachines: the place of a machine that does not exist any more is taken, by one write for
+// each port, also while its Node exists.
+func TestMaxTargetsReplacesMachines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newFeatureLab(t)
+		nodes, web := l.nodes("a", "b", "c", "d"), serviceWith(annotated("max-targets", "2"))
+		l.settle(web, nodes)
+		before := l.targetCount("before", 2)
+		if err := l.emulator.DeleteMachine(before[0]); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(2 * driftPeriod)
+		if err := l.cloud.inventory.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		l.emulator.ResetCounters()
+		l.settle(web, nodes)
+		after := l.targetCount("after", 2)
+		if !slices.Contains(after, before[1]) || slices.Contains(after, before[0]) {
+			t.Errorf("%v became %v, want that only %s is replaced", before, after, before[0])
+		}
+		if writes := l.writes(); len(writes) != 2 {
+			t.Errorf("the writes are %v, want one for each port", writes)
+		}
+	})
+}
+
+// zonedMachine is the identity of a machine that populateZones adds. The budget is about an average, so that the same
+// machines are used each time.
+func zonedMachine(number int) string { return fmt.Sprintf("vm-%020d", number) }
+
+// populateZones adds nodes with the numbers from first on, in three zones in turn.
+func (t *servicesCluster) populateZones(first, count int) {
+	t.Helper()
+	for i := first; i < first+count; i++ {
+		id, err := t.emulator.AddMachine(emulator.MachineSpec{Name: fmt.Sprintf("node-%d", i),
+			Identity: zonedMachine(i), Subnet: emulator.DefaultSubnet})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.nodes.put(&corev1.Node{Spec: corev1.NodeSpec{ProviderID: providerid.Of(id)},
+			ObjectMeta: metav1.ObjectMeta{Name: "node-" + id, Labels: map[string]string{
+				corev1.LabelTopologyZone: []string{"nl-01a", "nl-01b", "nl-01c"}[i%3]}}})
+	}
+}
+
+// TestBudgetOfSubsets: a node that joins or leaves changes only the target groups that it is in or comes to, the zones
+// of the targets stay even, and a restart changes nothing.
+func TestBudgetOfSubsets(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const services, nodes, changes = 200, 500, subsetNodes
+		l := newLab(t, emulator.Config{})
+		l.config.LoadBalancer.MaxTargets = 25
+		l.config.API.RequestsPerSecond, l.config.API.Burst = 100_000, 100_000
+		l.restart()
+		large := newServicesCluster(l)
+		large.populateZones(0, nodes)
+		large.order(services, 1)
+		stop := large.run(manyWorkers)
+		<-time.After(time.Minute)
+		if missing := large.addressless(); missing > 0 {
+			t.Fatalf("%d Services have no address: %v", missing, large.reported.seen())
+		}
+		stop()
+		l.restart()
+		large.forget()
+		defer large.run(manyWorkers)()
+		<-time.After(time.Minute)
+		large.within("restart-writes", large.allWrites())
+
+		large.forget()
+		for i := range changes {
+			large.populateZones(nodes+i, 1)
+			<-time.After(5 * time.Second)
+		}
+		large.retargetedSubsets(services * changes)
+		large.forget()
+		for i := range changes {
+			large.nodes.remove("node-" + zonedMachine(i))
+			<-time.After(5 * time.Second)
+		}
+		large.retargetedSubsets(services * changes)
+		large.evenZones()
+	})
+}
+
+// retargetedSubsets checks the writes of target groups, of which there were so many chances.
+func (t *servicesCluster) retargetedSubsets(chances int) {
+	t.Helper()
+	_, writes := t.counted()
+	attached := t.emulator.Counters()["POST /v1/loadbalancer-target-groups/{id}/attachments"]
+	if writes != attached || attached == 0 {
+		t.Errorf("%d writes, of which %d set targets, want no others", writes, attached)
+	}
+	t.within("subset-nodes-writes", 1000*float64(attached)/float64(chances))
+}
+
+// evenZones checks how many targets each target group has, and in which zones.
+func (t *servicesCluster) evenZones() {
+	t.Helper()
+	groups, err := t.api().ListTargetGroups(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, group := range groups {
+		zones := make([]int, 3)
+		for _, attachment := range group.LoadbalancerTargetGroupAttachments {
+			number, err := strconv.Atoi(strings.TrimPrefix(attachment.VirtualMachineInstance.Identity, "vm-"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			zones[number%3]++
+		}
+		if slices.Min(zones) != 8 || slices.Max(zones) != 9 || zones[0]+zones[1]+zones[2] != 25 {
+			t.Errorf("target group %s has %v targets in the zones, want 8, 8 and 9", group.Name, zones)
+		}
+	}
+}
