@@ -20,6 +20,7 @@ import (
 	csivolume "github.com/thalassa-cloud/thalassa-ccm/src/csi/volume"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/openapi/openapitest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/connection"
@@ -48,7 +49,8 @@ func recordCSI(t *testing.T, namespace string, happen func(*csiRunning)) *record
 	r.namespace, r.container = namespace, "thalassa-csi-driver"
 	synctest.Test(t, func(t *testing.T) {
 		r.T = t
-		made, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed()})
+		made, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed(),
+			Middleware: openapitest.Middleware(t)})
 		r.must(err)
 		defer func() { r.must(made.Close()) }()
 		r.emulator = made

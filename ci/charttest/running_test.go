@@ -24,6 +24,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service/cluster"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool/workerpooltest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/openapi/openapitest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/simulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/manager/lease"
@@ -85,7 +86,8 @@ func record(t *testing.T, ironCore bool, settings string, test func(*running)) *
 			r.simulator = simulator.New(simulator.Options{Namespace: ironNamespace, Network: ironNetwork,
 				Provision: time.Second, Deletion: time.Second})
 		} else {
-			made, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed()})
+			made, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed(),
+				Middleware: openapitest.Middleware(t)})
 			r.must(err)
 			defer func() { r.must(made.Close()) }()
 			r.emulator = made

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/openapi/openapitest"
 )
 
 // Cloud is an emulated cloud. Its methods are the emulator's.
@@ -30,6 +31,7 @@ func Start(tb testing.TB, seed emulator.Seed) Cloud {
 // data plane with it.
 func Run(tb testing.TB, config emulator.Config) Cloud {
 	tb.Helper()
+	config.Middleware = openapitest.Middleware(tb)
 	made, err := emulator.New(config)
 	if err != nil {
 		tb.Fatal(err)

@@ -28,6 +28,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/volume"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/behaviour"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/openapi/openapitest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
@@ -64,7 +65,8 @@ func newEmulator(t *testing.T, switches emulator.Switches) *emulator.Emulator {
 	const delay = 20 * time.Millisecond
 	emulated, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed(), Delays: behaviour.Delays{
 		VolumeCreate: delay, VolumeAttach: delay, VolumeDetach: delay, VolumeResize: delay, VolumeDelete: delay,
-		SnapshotCreate: delay, SnapshotDelete: delay}, Switches: switches})
+		SnapshotCreate: delay, SnapshotDelete: delay}, Switches: switches,
+		Middleware: openapitest.Middleware(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/openapi/openapitest"
 )
 
 // visited is an emulator whose page is open in a browser.
@@ -31,6 +32,7 @@ type visited struct {
 // visit starts an emulator and opens its page.
 func visit(t *testing.T, config emulator.Config) *visited {
 	t.Helper()
+	config.Middleware = openapitest.Middleware(t)
 	cloud, err := emulator.New(config)
 	if err != nil {
 		t.Fatal(err)

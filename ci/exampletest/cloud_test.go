@@ -21,6 +21,7 @@ import (
 	contract "github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/conformance"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/openapi/openapitest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
 )
 
@@ -66,7 +67,7 @@ func seed() emulator.Seed {
 func newCloud(t *testing.T) *cloud {
 	t.Helper()
 	emulated, err := emulator.New(emulator.Config{Seed: seed(), Switches: emulator.Switches{LoadbalancerHostnames: true,
-		StrictSecurityGroups: true}})
+		StrictSecurityGroups: true}, Middleware: openapitest.Middleware(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,6 +41,7 @@ func Rules() map[string]Rule {
 		"packages":      Packages,
 		"documentation": Documentation,
 		"calls":         Calls,
+		"clouds":        Clouds,
 		"paths":         LocalPaths,
 		"big files":     BigFiles,
 		"links":         Links,

@@ -6,20 +6,16 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/openapi/openapitest"
 )
 
-// described compares all that the tests of this package send and get with the OpenAPI document.
-var described = sync.OnceValues(openapitest.New)
-
 // NewDescribed is New, and fails the test if a request that is accepted, or an answer, is not as the OpenAPI document
 // says. All tests of this package use it.
 func NewDescribed(tb testing.TB, cfg Config) (*Emulator, error) {
 	tb.Helper()
-	cfg.Middleware = openapitest.Middleware(tb, described)
+	cfg.Middleware = openapitest.Middleware(tb)
 	return New(cfg)
 }
 
@@ -44,7 +40,7 @@ func all() bool {
 
 // missed prints the operations that the tests did not use.
 func missed() int {
-	checker, err := described()
+	checker, err := openapitest.Shared()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -63,7 +59,7 @@ func TestEveryRouteIsDescribed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	checker, err := described()
+	checker, err := openapitest.Shared()
 	if err != nil {
 		t.Fatal(err)
 	}

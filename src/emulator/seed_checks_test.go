@@ -26,6 +26,24 @@ const checkedYAML = `
     subnet: subnet-demo
     listeners:
     - {name: web, port: 80, protocol: tcp, targetGroup: web, allowedSources: [192.0.2.0/24]}
+    - {name: other, port: 81, protocol: tcp, targetGroup: web}
+  kubernetesClusters:
+  - name: k
+    subnet: subnet-demo
+    version: 1.34.1
+    nodePools:
+    - {name: a, type: pgp-small, machines: [vm-demo-1]}
+    - {name: b, type: pgp-small, machines: [node-2]}
+  federatedIdentityProviders:
+  - {name: one, issuer: 'https://one.example'}
+  - {name: two, issuer: 'https://two.example'}
+`
+
+// farYAML is another VPC of the seed, with a machine.
+const farYAML = `
+  - {identity: vpc-far, name: far, region: nl-01, cidrs: [10.8.0.0/16], subnets: [{identity: subnet-far, name: far, cidrs: [10.8.1.0/24]}]}
+  machines:
+  - {identity: vm-far, name: far, subnet: subnet-far}
 `
 
 // A seed cannot have what the API refuses, and what the emulator could not serve.
@@ -41,10 +59,25 @@ func TestSeedsAreCheckedLikeRequests(t *testing.T) {
 			`target group "web": field "healthCheck.periodSeconds"`},
 		"protocol": {"{protocol: tcp", "{protocol: icmp",
 			`target group "web": field "healthCheck.protocol"`},
+		"port twice": {"port: 81, protocol: tcp", "port: 80, protocol: tcp",
+			`listener "other": port 80/tcp is taken`},
+		"protocol of the group": {"port: 81, protocol: tcp", "port: 81, protocol: udp", "serves tcp, the listener udp"},
+		"group of another VPC":  {"vpc: vpc-demo", "vpc: vpc-far", "is in another VPC than the load balancer"},
+		"machine of another VPC": {"targetPort: 80", "targetPort: 80\n    attachments: [{machine: vm-far}]",
+			`machine "vm-far" is in another VPC`},
+		"subnets that overlap": {"cidrs: [10.9.1.0/24]}",
+			"cidrs: [10.9.1.0/24]}\n    - {name: o, cidrs: [10.9.1.0/25]}",
+			`subnet "o": field "cidr": 10.9.1.0/25 overlaps 10.9.1.0/24`},
+		"node pool of another VPC": {"{name: a, type", "{name: a, subnet: subnet-far, type",
+			`subnet "subnet-far" is in another VPC than the cluster`},
+		"machine of two node pools": {"machines: [node-2]", "machines: [vm-demo-1]", "is in node pool"},
+		"issuer twice": {"https://two.example", "https://one.example",
+			`has issuer "https://one.example" already`},
 		"policy": {"MAGLEV", "FASTEST", `target group "web": field "loadbalancingPolicy"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			text := strings.Replace(seedYAML+checkedYAML, test.from, test.to, 1)
+			text := strings.Replace(seedYAML+checkedYAML, "\n  machines:\n", farYAML, 1)
+			text = strings.Replace(text, test.from, test.to, 1)
 			seed, err := emulator.ReadSeed(strings.NewReader(text))
 			if err != nil {
 				t.Fatal(err)

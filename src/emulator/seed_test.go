@@ -113,7 +113,7 @@ func TestNewRefusesBadSeeds(t *testing.T) {
 		"subnet outside VPC": {func(s *emulator.Seed) {
 			s.Organisations[0].VPCs[0].Subnets[0].CIDRs = prefixes("10.9.0.0/24")
 		},
-			`subnet "emulator": CIDR 10.9.0.0/24 is outside`},
+			`subnet "emulator": field "cidr": 10.9.0.0/24 is outside`},
 		"identity twice": {func(s *emulator.Seed) {
 			s.MachineTypes[1].Identity = s.MachineTypes[0].Identity
 		}, "is used twice"},

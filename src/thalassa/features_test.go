@@ -133,7 +133,7 @@ func featureCloud() emulator.Config {
 	owner := &seed.Organisations[0]
 	vpc := &owner.VPCs[0]
 	vpc.Subnets = append(vpc.Subnets, emulator.SubnetSeed{Identity: "subnet-second", Name: "second",
-		CIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.77.0/24")}})
+		CIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.177.0/24")}})
 	vpc.Subnets[0].Labels = map[string]string{label.SubnetRole: "true"}
 	vpc.SecurityGroups = append(vpc.SecurityGroups,
 		emulator.SecurityGroupSeed{Identity: "sg-one", Name: "one"}, emulator.SecurityGroupSeed{Identity: "sg-two",

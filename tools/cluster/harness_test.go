@@ -8,12 +8,13 @@ import (
 	"testing"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/openapi/openapitest"
 )
 
 // serve serves a cloud without a data plane.
 func serve(t *testing.T) (url string) {
 	t.Helper()
-	cloud, err := emulator.New(emulator.Config{Seed: emulator.DualStackSeed()})
+	cloud, err := emulator.New(emulator.Config{Seed: emulator.DualStackSeed(), Middleware: openapitest.Middleware(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

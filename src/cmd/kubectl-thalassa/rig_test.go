@@ -33,6 +33,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cmd/clouds"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/openapi/openapitest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/plugin"
 	"github.com/thalassa-cloud/thalassa-ccm/src/plugin/schematest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/plugin/terminal"
@@ -78,7 +79,8 @@ func (r *rig) serve(cloud http.Handler) {
 // newRig returns a cluster with the Nodes a and b, whose machines exist, and the workload kube-system/thalassa-ccm.
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	emulated, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed()})
+	emulated, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed(),
+		Middleware: openapitest.Middleware(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

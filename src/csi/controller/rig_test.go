@@ -21,6 +21,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/volume"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/openapi/openapitest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/providerid"
@@ -69,6 +70,7 @@ func newRig(tb testing.TB, config emulator.Config) *rig {
 	if len(config.Seed.Organisations) == 0 {
 		config.Seed = emulator.DefaultSeed()
 	}
+	config.Middleware = openapitest.Middleware(tb)
 	emulated, err := emulator.New(config)
 	if err != nil {
 		tb.Fatal(err)

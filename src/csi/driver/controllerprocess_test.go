@@ -19,6 +19,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/build"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/openapi/openapitest"
 )
 
 // cloudConfig is a configuration for the emulated cloud whose credentials are those of a workload identity.
@@ -74,7 +75,8 @@ func newProcess(t *testing.T, emulated *emulator.Emulator, token string) *contro
 func withCloud(t *testing.T, test func(*testing.T, *emulator.Emulator)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		emulated, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed()})
+		emulated, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed(),
+			Middleware: openapitest.Middleware(t)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -142,35 +142,7 @@ func (srv *Server) configure(c *call, l state.Listener, in wire.ListenerInput, r
 	if err := state.CheckSources(l.AllowedSources); err != nil {
 		return l, err
 	}
-	return l, srv.checkOtherListeners(&l, others)
-}
-
-// checkOtherListeners checks a listener against its target group and the other
-// listeners of its load balancer.
-func (srv *Server) checkOtherListeners(l *state.Listener, others []*state.Listener) error {
-	if l.Group.VPC != l.LB.Subnet.VPC {
-		return apierror.Invalid("field \"targetGroup\": target group %q is in another VPC than the load balancer",
-			l.Group.Identity)
-	}
-	if l.Group.Protocol != l.Protocol {
-		return apierror.Invalid("field \"targetGroup\": target group %q serves %s, the listener %s", l.Group.Identity,
-			l.Group.Protocol, l.Protocol)
-	}
-	for _, other := range others {
-		if other.Identity == l.Identity && l.Identity != "" || other.Port != l.Port {
-			continue
-		}
-		if state.Transport(other.Protocol) == state.Transport(l.Protocol) || srv.switches.OneProtocolPerPort {
-			return apierror.Conflict("port %d/%s is taken by listener %q", l.Port, other.Protocol, other.Name)
-		}
-	}
-	users := slices.Concat(l.Group.Listeners, others)
-	if srv.switches.ExclusiveTargetGroups && slices.ContainsFunc(users, func(other *state.Listener) bool {
-		return other.Group == l.Group && (other.Identity != l.Identity || l.Identity == "")
-	}) {
-		return apierror.Invalid("field \"targetGroup\": target group %q is used by another listener", l.Group.Identity)
-	}
-	return nil
+	return l, l.CheckBeside(others)
 }
 
 func (srv *Server) updateListener(c *call) (reply, error) {

@@ -108,7 +108,9 @@ func (srv *Server) configureNodePool(o space, r *resource.Request, p *state.Node
 			p.Settings.Replicas = min(p.Settings.Replicas, p.Settings.MaxReplicas)
 		}
 		// No autoscaler runs, so that the pool has the least number of machines unless another one is set.
-		p.Settings.Replicas = max(p.Settings.Replicas, p.Settings.MinReplicas)
+		if p.Settings.Replicas >= 0 { // Complete refuses the others
+			p.Settings.Replicas = max(p.Settings.Replicas, p.Settings.MinReplicas)
+		}
 	}
 	if err := p.Complete(); err != nil {
 		return nil, err

@@ -112,12 +112,9 @@ func (l *logged) String() string {
 	return l.text.String()
 }
 
-// described compares all that the tests of this package send and get with the OpenAPI document.
-var described = sync.OnceValues(openapitest.New)
-
 func execute(ctx context.Context, t *testing.T, output, log io.Writer, args ...string) error {
 	t.Helper()
-	cmd := (&options{middleware: openapitest.Middleware(t, described)}).command("v1.2.3")
+	cmd := (&options{middleware: openapitest.Middleware(t)}).command("v1.2.3")
 	cmd.SetArgs(args)
 	cmd.SetOut(output)
 	cmd.SetErr(log)

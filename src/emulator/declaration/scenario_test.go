@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,9 +12,6 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/openapi"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/openapi/openapitest"
 )
-
-// checker compares all that is sent and answered with the OpenAPI document.
-var checker = sync.OnceValues(openapitest.New)
 
 // scenario is a cloud, and a way to authenticate.
 type scenario struct {
@@ -110,7 +106,7 @@ func TestDrive(t *testing.T) {
 func (s scenario) run(t *testing.T, document *openapi.Document) {
 	t.Helper()
 	cloud, err := emulator.New(emulator.Config{Seed: emulator.DualStackSeed(), Switches: s.switches, Delays: s.delays,
-		Middleware: openapitest.Middleware(t, checker)})
+		Middleware: openapitest.Middleware(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

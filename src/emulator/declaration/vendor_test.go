@@ -18,7 +18,7 @@ func replay(t *testing.T, sequence func(*tool)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		cloud, err := emulator.New(emulator.Config{Seed: emulator.DualStackSeed(), Delays: delays(),
-			Middleware: openapitest.Middleware(t, checker)})
+			Middleware: openapitest.Middleware(t)})
 		if err != nil {
 			t.Fatal(err)
 		}

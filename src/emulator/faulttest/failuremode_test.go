@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/openapi/openapitest"
 )
 
 // TestFailureModes describes every failure mode by what a client sees of the creation of a load balancer, and whether
@@ -85,7 +86,7 @@ func TestFailureModes(t *testing.T) {
 // disturbed is a process whose first call meets a failure mode.
 func disturbed(t *testing.T, m *failureMode) (*emulator.Emulator, *process) {
 	t.Helper()
-	cloud, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed(), Middleware: described(t)})
+	cloud, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed(), Middleware: openapitest.Middleware(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

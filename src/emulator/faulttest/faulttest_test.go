@@ -2,13 +2,11 @@ package faulttest
 
 import (
 	"errors"
-	"net/http"
 	"os"
 	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -18,15 +16,6 @@ import (
 
 // bugEnv puts a bug into the shop, for the test of what a failure looks like.
 const bugEnv = "TRIAL_SHOP_BUG"
-
-// checker compares all that the tests of this package send and get with the OpenAPI document.
-var checker = sync.OnceValues(openapitest.New)
-
-// described is the middleware of every cloud in these tests.
-func described(tb testing.TB) func(http.Handler) http.Handler {
-	tb.Helper()
-	return openapitest.Middleware(tb, checker)
-}
 
 // shops are the scenarios of the system, which is right unless the environment says otherwise.
 func shops() []Scenario {
@@ -229,7 +218,7 @@ func TestCheckEndsTheMatrix(t *testing.T) {
 func TestOrganisationsNeedCredentials(t *testing.T) {
 	seed := emulator.DefaultSeed()
 	seed.Organisations[0].PersonalAccessTokens = nil
-	cloud, err := emulator.New(emulator.Config{Seed: seed, Middleware: described(t)})
+	cloud, err := emulator.New(emulator.Config{Seed: seed, Middleware: openapitest.Middleware(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/openapi/openapitest"
 )
 
 // mover is a small system under test that gives the only target group other machines, and its listener another port.
@@ -23,7 +24,8 @@ type mover struct {
 // moving begins with machine a and port 80, and ends with machine b and port 81.
 func moving(emptiesFirst, closesFirst bool, always func(was, is emulator.State) error) Scenario {
 	return Scenario{
-		Name: "moving", Cloud: emulator.Config{Seed: emulator.DefaultSeed()}, Middleware: described, Always: always,
+		Name: "moving", Cloud: emulator.Config{Seed: emulator.DefaultSeed()},
+		Middleware: openapitest.Middleware, Always: always,
 		Foreign: func(t *testing.T, cloud *emulator.Emulator) {
 			t.Helper()
 			for _, name := range []string{"a", "b"} {
@@ -178,7 +180,7 @@ func TestWhatMustNeverBeAfterACrash(t *testing.T) {
 
 // TestGuardSeesWhatTimeBrings: a change between two calls is seen before the next.
 func TestGuardSeesWhatTimeBrings(t *testing.T) {
-	cloud, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed(), Middleware: described(t)})
+	cloud, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed(), Middleware: openapitest.Middleware(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/openapi/openapitest"
 )
 
 const (
@@ -58,7 +59,8 @@ type thing struct {
 // scenario is the work of making both objects, or of finding both there.
 func scenario(b bug, ready bool) Scenario {
 	return Scenario{
-		Name: "shop", Cloud: emulator.Config{Seed: emulator.DefaultSeed()}, Middleware: described, Foreign: otherOwner,
+		Name: "shop", Cloud: emulator.Config{Seed: emulator.DefaultSeed()},
+		Middleware: openapitest.Middleware, Foreign: otherOwner,
 		Begin: func(t *testing.T, cloud *emulator.Emulator) Start {
 			t.Helper()
 			if ready {

@@ -45,6 +45,13 @@ func (d *Directory) addProvider(in seed.Provider, now time.Time) error {
 	if in.Name == "" || in.Issuer == "" {
 		return fmt.Errorf("fields \"name\" and \"issuer\" are required")
 	}
+	for other := range d.Providers.All() {
+		// A state that was kept can have several, of service accounts that a seed gave keys of their own.
+		if other.Issuer == in.Issuer && in.CreatedAt.IsZero() {
+			return fmt.Errorf("field \"issuer\": federated identity provider %q has issuer %q already", other.Name,
+				in.Issuer)
+		}
+	}
 	p := &Provider{Record: Recorded("fip", in.Object, d.Providers.HasSlug, now), Issuer: in.Issuer,
 		KeysURI: in.KeysURI, Status: cmp.Or(in.Status, active), hidden: in.Keys}
 	field, text := "keys", in.Keys

@@ -15,7 +15,6 @@ import (
 	"os/signal"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -38,9 +37,6 @@ import (
 // named makes the test's program be an emulator with this name, with one machine,
 // which says so on its output and then waits to be killed.
 const named = "NETNS_TEST_NAME"
-
-// described compares all that the tests of this package send and get with the OpenAPI document.
-var described = sync.OnceValues(openapitest.New)
 
 func TestMain(m *testing.M) {
 	name := os.Getenv(named)
@@ -94,7 +90,7 @@ func asRoot(t *testing.T, test func(c *cloud), adjust ...func(*emulator.Config, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.DataPlane, cfg.Middleware = plane, openapitest.Middleware(t, described)
+	cfg.DataPlane, cfg.Middleware = plane, openapitest.Middleware(t)
 	e, err := emulator.New(cfg)
 	if err != nil {
 		t.Fatalf("New: %v, Close: %v", err, plane.Close())

@@ -191,8 +191,42 @@ func (o *Organisation) seedListener(lb *Loadbalancer, in *seed.Listener, now tim
 	taken := func(slug string) bool {
 		return slices.ContainsFunc(lb.Listeners, func(l *Listener) bool { return l.Slug == slug })
 	}
-	o.AddListener(&Listener{LB: lb, Group: g, Port: in.Port, Protocol: in.Protocol, MaxConnections: in.MaxConnections,
-		IdleTimeout: in.IdleTimeout, AllowedSources: in.AllowedSources, Record: recorded("lbl", in.Object, taken, now)})
+	l := &Listener{LB: lb, Group: g, Port: in.Port, Protocol: in.Protocol, MaxConnections: in.MaxConnections,
+		IdleTimeout: in.IdleTimeout, AllowedSources: in.AllowedSources, Record: recorded("lbl", in.Object, taken, now)}
+	if !o.Store.restoring {
+		err = l.CheckBeside(lb.Listeners)
+	}
+	if err == nil {
+		o.AddListener(l)
+	}
+	return err
+}
+
+// CheckBeside checks a listener against its target group and the other listeners of its load balancer.
+func (l *Listener) CheckBeside(others []*Listener) error {
+	switches := l.LB.Subnet.VPC.Org.Store.Switches
+	if l.Group.VPC != l.LB.Subnet.VPC {
+		return apierror.Invalid("field \"targetGroup\": target group %q is in another VPC than the load balancer",
+			l.Group.Identity)
+	}
+	if l.Group.Protocol != l.Protocol {
+		return apierror.Invalid("field \"targetGroup\": target group %q serves %s, the listener %s", l.Group.Identity,
+			l.Group.Protocol, l.Protocol)
+	}
+	for _, other := range others {
+		if other.Identity == l.Identity && l.Identity != "" || other.Port != l.Port {
+			continue
+		}
+		if Transport(other.Protocol) == Transport(l.Protocol) || switches.OneProtocolPerPort {
+			return apierror.Conflict("port %d/%s is taken by listener %q", l.Port, other.Protocol, other.Name)
+		}
+	}
+	users := slices.Concat(l.Group.Listeners, others)
+	if switches.ExclusiveTargetGroups && slices.ContainsFunc(users, func(other *Listener) bool {
+		return other.Group == l.Group && (other.Identity != l.Identity || l.Identity == "")
+	}) {
+		return apierror.Invalid("field \"targetGroup\": target group %q is used by another listener", l.Group.Identity)
+	}
 	return nil
 }
 

@@ -150,6 +150,9 @@ func (k *Cluster) seedNodePool(in *seed.NodePool, now time.Time) (err error) {
 		if err != nil {
 			return err
 		}
+		if other := m.pool(); other != "" && !k.Org.Store.restoring {
+			return fmt.Errorf("field \"machines[%d]\": machine %q is in node pool %q", i, ref, other)
+		}
 		p.Adopt(m)
 	}
 	p.Join(groups)
@@ -159,6 +162,18 @@ func (k *Cluster) seedNodePool(in *seed.NodePool, now time.Time) (err error) {
 	return object.Insert(&k.Pools, p)
 }
 
+// pool is the identity of the node pool that a machine belongs to, or empty.
+func (m *Machine) pool() string {
+	for k := range m.Subnet.VPC.Org.Clusters.All() {
+		for p := range k.Pools.All() {
+			if slices.Contains(p.machines, m) {
+				return p.Identity
+			}
+		}
+	}
+	return ""
+}
+
 // seedPlace finds where the machines of the pool are, and of which type and version they are.
 func (p *NodePool) seedPlace(in *seed.NodePool) (err error) {
 	store := p.Cluster.Org.Store
@@ -166,6 +181,9 @@ func (p *NodePool) seedPlace(in *seed.NodePool) (err error) {
 		if p.Subnet, err = required(&p.Cluster.Org.Subnets, "subnet", "subnet", in.Subnet); err != nil {
 			return err
 		}
+	}
+	if p.Subnet.VPC != p.Cluster.Subnet.VPC && !store.restoring {
+		return fmt.Errorf("field \"subnet\": subnet %q is in another VPC than the cluster", in.Subnet)
 	}
 	if in.Version != "" {
 		var found bool

@@ -154,17 +154,20 @@ func (v *VPC) seedSubnet(in seed.Subnet, now time.Time) error {
 		}
 		s.Table, s.OwnTable = table, true
 	}
-	for _, cidr := range in.CIDRs {
-		if !Within(cidr, v.CIDRs) && !v.Org.Store.restoring {
-			return fmt.Errorf("CIDR %s is outside the VPC's %v", cidr, v.CIDRs)
-		}
-		s.Pools = append(s.Pools, address.NewPool(cidr))
-	}
-	if len(s.Pools) == 2 && s.Pools[0].Prefix().Addr().Is4() == s.Pools[1].Prefix().Addr().Is4() {
+	if len(in.CIDRs) == 2 && in.CIDRs[0].Addr().Is4() == in.CIDRs[1].Addr().Is4() {
 		return fmt.Errorf("CIDRs %v are of the same address family", in.CIDRs)
 	}
 	if _, taken := v.Org.Subnets.Exact(s.Identity); taken {
 		return identityTaken(s.Identity)
+	}
+	if !v.Org.Store.restoring {
+		if err := s.Occupy(in.CIDRs); err != nil {
+			return err
+		}
+	} else {
+		for _, cidr := range in.CIDRs {
+			s.Pools = append(s.Pools, address.NewPool(cidr))
+		}
 	}
 	s.Join()
 	if in.Removed() {

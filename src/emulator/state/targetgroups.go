@@ -154,6 +154,9 @@ func (o *Organisation) seedTargetGroup(in *seed.TargetGroup, now time.Time) erro
 		if err != nil {
 			return err
 		}
+		if m.Subnet.VPC != home && !o.Store.restoring {
+			return fmt.Errorf("field \"attachments[%d].machine\": machine %q is in another VPC", i, a.Machine)
+		}
 		made := g.AttachMachine(m, now)
 		made.Identity, made.Selected = cmp.Or(a.Identity, made.Identity), a.Selected
 		if !a.CreatedAt.IsZero() {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/openapi/openapitest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
@@ -43,7 +44,7 @@ func newRig(tb testing.TB, config emulator.Config) *rig {
 	org.VPCs = append(org.VPCs, emulator.VPCSeed{Identity: otherVPC, Name: "other", Region: emulator.DefaultRegion,
 		CIDRs:   prefixes("10.1.0.0/16"),
 		Subnets: []emulator.SubnetSeed{{Identity: farSubnet, Name: "far", CIDRs: prefixes("10.1.0.0/17")}}})
-	config.Seed = seed
+	config.Seed, config.Middleware = seed, openapitest.Middleware(tb)
 	emulated, err := emulator.New(config)
 	if err != nil {
 		tb.Fatal(err)

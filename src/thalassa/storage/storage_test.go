@@ -10,6 +10,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/openapi/openapitest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
@@ -31,7 +32,7 @@ func withRig(t *testing.T, test func(*rig)) {
 			VolumeCreate: time.Second, VolumeAttach: time.Second, VolumeDetach: time.Second, VolumeResize: time.Second,
 			VolumeDelete: time.Second, VolumeLinger: time.Second, SnapshotCreate: time.Second,
 			SnapshotDelete: time.Second,
-		}})
+		}, Middleware: openapitest.Middleware(t)})
 		if err != nil {
 			t.Fatal(err)
 		}

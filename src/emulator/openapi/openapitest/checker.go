@@ -1,8 +1,6 @@
 // Package openapitest checks in tests that all that the emulator is sent and answers is as its OpenAPI document says.
 //
-//	var described = sync.OnceValues(openapitest.New) // for all tests of the package
-//	...
-//	cloud, err := emulator.New(emulator.Config{Seed: seed, Middleware: openapitest.Middleware(t, described)})
+//	cloud, err := emulator.New(emulator.Config{Seed: seed, Middleware: openapitest.Middleware(t)})
 //
 // A request that is accepted must be as described, and so must every answer. A request that is refused may be anything.
 package openapitest

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -14,10 +15,16 @@ type Reporter interface {
 	Errorf(format string, arguments ...any)
 }
 
-// Middleware returns the middleware of a checker that the tests of a package share: made is sync.OnceValues(New).
-func Middleware(tb testing.TB, made func() (*Checker, error)) func(http.Handler) http.Handler {
+// shared makes the checker of a process.
+var shared = sync.OnceValues(New)
+
+// Shared returns the checker that all tests of a process share.
+func Shared() (*Checker, error) { return shared() }
+
+// Middleware returns the middleware of the checker that all tests of a process share.
+func Middleware(tb testing.TB) func(http.Handler) http.Handler {
 	tb.Helper()
-	checker, err := made()
+	checker, err := Shared()
 	if err != nil {
 		tb.Fatal(err)
 	}

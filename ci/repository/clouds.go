@@ -1,0 +1,62 @@
+package repository
+
+import (
+	"go/ast"
+	"io/fs"
+	"path"
+	"strings"
+)
+
+// Clouds finds tests whose emulated cloud nothing compares with the OpenAPI document: who calls emulator.New sets
+// Middleware.
+func Clouds(tree fs.FS) ([]Finding, error) {
+	var found []Finding
+	err := sources(tree, func(s *source) {
+		if !s.isTest() && !strings.HasPrefix(s.path, "ci/") || strings.HasPrefix(path.Base(s.path), "example_") {
+			return
+		}
+		for _, f := range s.functions() {
+			if !uncheckedIn(f.Name.Name) && mentions(f, s.makesCloud) && !mentions(f, setsMiddleware) {
+				found = append(found, s.finding(f, "%s makes a cloud without Middleware, so that nothing compares "+
+					"its answers with the OpenAPI document: use openapitest.Middleware", f.Name.Name))
+			}
+		}
+	})
+	return sorted(found), err
+}
+
+// uncheckedIn returns whether the clouds of a function need no checker: examples show how New is used, bare and
+// serveCloud are for tests that count allocations and time, and nothing is sent to the cloud of netns' TestMain.
+func uncheckedIn(function string) bool {
+	switch function {
+	case "bare", "serveCloud", "TestMain":
+		return true
+	}
+	return strings.HasPrefix(function, "Example")
+}
+
+// makesCloud returns whether a node is a call of emulator.New.
+func (s *source) makesCloud(n ast.Node) bool {
+	call, ok := n.(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	name := callee(call.Fun)
+	return name == "emulator.New" || name == "New" && s.file.Name.Name == "emulator"
+}
+
+// setsMiddleware returns whether a node is the name of the field.
+func setsMiddleware(n ast.Node) bool {
+	name, ok := n.(*ast.Ident)
+	return ok && name.Name == "Middleware"
+}
+
+// mentions returns whether a part of a function is what is looked for.
+func mentions(f *ast.FuncDecl, wanted func(ast.Node) bool) bool {
+	found := false
+	ast.Inspect(f, func(n ast.Node) bool {
+		found = found || n != nil && wanted(n)
+		return !found
+	})
+	return found
+}
