@@ -50,7 +50,7 @@ func recordCSI(t *testing.T, namespace string, happen func(*csiRunning)) *record
 	synctest.Test(t, func(t *testing.T) {
 		r.T = t
 		made, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed(),
-			Middleware: openapitest.Middleware(t)})
+			Middleware: openapitest.Sampled(t)})
 		r.must(err)
 		defer func() { r.must(made.Close()) }()
 		r.emulator = made

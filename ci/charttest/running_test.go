@@ -87,7 +87,7 @@ func record(t *testing.T, ironCore bool, settings string, test func(*running)) *
 				Provision: time.Second, Deletion: time.Second})
 		} else {
 			made, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed(),
-				Middleware: openapitest.Middleware(t)})
+				Middleware: openapitest.Sampled(t)})
 			r.must(err)
 			defer func() { r.must(made.Close()) }()
 			r.emulator = made

@@ -31,7 +31,7 @@ func Start(tb testing.TB, seed emulator.Seed) Cloud {
 // data plane with it.
 func Run(tb testing.TB, config emulator.Config) Cloud {
 	tb.Helper()
-	config.Middleware = openapitest.Middleware(tb)
+	config.Middleware = openapitest.Sampled(tb)
 	made, err := emulator.New(config)
 	if err != nil {
 		tb.Fatal(err)

@@ -66,7 +66,7 @@ func newEmulator(t *testing.T, switches emulator.Switches) *emulator.Emulator {
 	emulated, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed(), Delays: behaviour.Delays{
 		VolumeCreate: delay, VolumeAttach: delay, VolumeDetach: delay, VolumeResize: delay, VolumeDelete: delay,
 		SnapshotCreate: delay, SnapshotDelete: delay}, Switches: switches,
-		Middleware: openapitest.Middleware(t)})
+		Middleware: openapitest.Sampled(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

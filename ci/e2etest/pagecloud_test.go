@@ -32,7 +32,7 @@ type visited struct {
 // visit starts an emulator and opens its page.
 func visit(t *testing.T, config emulator.Config) *visited {
 	t.Helper()
-	config.Middleware = openapitest.Middleware(t)
+	config.Middleware = openapitest.Sampled(t)
 	cloud, err := emulator.New(config)
 	if err != nil {
 		t.Fatal(err)

@@ -67,7 +67,7 @@ func seed() emulator.Seed {
 func newCloud(t *testing.T) *cloud {
 	t.Helper()
 	emulated, err := emulator.New(emulator.Config{Seed: seed(), Switches: emulator.Switches{LoadbalancerHostnames: true,
-		StrictSecurityGroups: true}, Middleware: openapitest.Middleware(t)})
+		StrictSecurityGroups: true}, Middleware: openapitest.Sampled(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

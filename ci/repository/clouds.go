@@ -18,7 +18,7 @@ func Clouds(tree fs.FS) ([]Finding, error) {
 		for _, f := range s.functions() {
 			if !uncheckedIn(f.Name.Name) && mentions(f, s.makesCloud) && !mentions(f, setsMiddleware) {
 				found = append(found, s.finding(f, "%s makes a cloud without Middleware, so that nothing compares "+
-					"its answers with the OpenAPI document: use openapitest.Middleware", f.Name.Name))
+					"its answers with the OpenAPI document: use openapitest.Middleware or Sampled", f.Name.Name))
 			}
 		}
 	})

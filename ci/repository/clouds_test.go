@@ -4,12 +4,12 @@ import "testing"
 
 func TestClouds(t *testing.T) {
 	const forgotten = " makes a cloud without Middleware, so that nothing compares its answers with the OpenAPI " +
-		"document: use openapitest.Middleware"
+		"document: use openapitest.Middleware or Sampled"
 	check(t, Clouds, map[string]string{
 		"a/a_test.go": `package a
 
 func checked(t *testing.T) {
-	emulator.New(emulator.Config{Middleware: openapitest.Middleware(t)})
+	emulator.New(emulator.Config{Middleware: openapitest.Sampled(t)})
 }
 
 func forgets(t *testing.T) {

@@ -53,7 +53,7 @@ func newLab(tb testing.TB, c emulator.Config) *lab {
 	}
 	// Thousands of large lists would take minutes to compare.
 	if !strings.HasPrefix(tb.Name(), "TestBudget") {
-		c.Middleware = openapitest.Middleware(tb)
+		c.Middleware = openapitest.Sampled(tb)
 	}
 	emulated, err := emulator.New(c)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // serve serves a cloud without a data plane.
 func serve(t *testing.T) (url string) {
 	t.Helper()
-	cloud, err := emulator.New(emulator.Config{Seed: emulator.DualStackSeed(), Middleware: openapitest.Middleware(t)})
+	cloud, err := emulator.New(emulator.Config{Seed: emulator.DualStackSeed(), Middleware: openapitest.Sampled(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -80,7 +80,7 @@ func (r *rig) serve(cloud http.Handler) {
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	emulated, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed(),
-		Middleware: openapitest.Middleware(t)})
+		Middleware: openapitest.Sampled(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -70,7 +70,7 @@ func newRig(tb testing.TB, config emulator.Config) *rig {
 	if len(config.Seed.Organisations) == 0 {
 		config.Seed = emulator.DefaultSeed()
 	}
-	config.Middleware = openapitest.Middleware(tb)
+	config.Middleware = openapitest.Sampled(tb)
 	emulated, err := emulator.New(config)
 	if err != nil {
 		tb.Fatal(err)

@@ -76,7 +76,7 @@ func withCloud(t *testing.T, test func(*testing.T, *emulator.Emulator)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		emulated, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed(),
-			Middleware: openapitest.Middleware(t)})
+			Middleware: openapitest.Sampled(t)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -44,7 +44,7 @@ func newRig(tb testing.TB, config emulator.Config) *rig {
 	org.VPCs = append(org.VPCs, emulator.VPCSeed{Identity: otherVPC, Name: "other", Region: emulator.DefaultRegion,
 		CIDRs:   prefixes("10.1.0.0/16"),
 		Subnets: []emulator.SubnetSeed{{Identity: farSubnet, Name: "far", CIDRs: prefixes("10.1.0.0/17")}}})
-	config.Seed, config.Middleware = seed, openapitest.Middleware(tb)
+	config.Seed, config.Middleware = seed, openapitest.Sampled(tb)
 	emulated, err := emulator.New(config)
 	if err != nil {
 		tb.Fatal(err)

@@ -27,7 +27,7 @@ func newProvider(t *testing.T) *Provider {
 	vpc.Subnets[0].CIDRs = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/17")}
 	vpc.Subnets = append(vpc.Subnets, emulator.SubnetSeed{Identity: sideSubnet, Name: "side",
 		CIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.128.0/18")}})
-	emulated, err := emulator.New(emulator.Config{Seed: seed, Middleware: openapitest.Middleware(t)})
+	emulated, err := emulator.New(emulator.Config{Seed: seed, Middleware: openapitest.Sampled(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func withRig(t *testing.T, test func(*rig)) {
 			VolumeCreate: time.Second, VolumeAttach: time.Second, VolumeDetach: time.Second, VolumeResize: time.Second,
 			VolumeDelete: time.Second, VolumeLinger: time.Second, SnapshotCreate: time.Second,
 			SnapshotDelete: time.Second,
-		}, Middleware: openapitest.Middleware(t)})
+		}, Middleware: openapitest.Sampled(t)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -49,6 +49,15 @@ func New() (*Checker, error) {
 	return newChecker(document, content)
 }
 
+// NewSampling makes a checker that compares at most limit different bodies with each schema.
+func NewSampling(limit int) (*Checker, error) {
+	c, err := New()
+	if err == nil {
+		c.known.limit = limit
+	}
+	return c, err
+}
+
 func newChecker(document *openapi.Document, content []byte) (*Checker, error) {
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(content))
 	if err != nil {
@@ -60,7 +69,8 @@ func newChecker(document *openapi.Document, content []byte) (*Checker, error) {
 	if err := compiler.AddResource(location, value); err != nil {
 		return nil, err
 	}
-	c := &Checker{mux: http.NewServeMux(), operations: map[string]*operation{}, accepted: map[string]bool{}}
+	c := &Checker{mux: http.NewServeMux(), operations: map[string]*operation{}, accepted: map[string]bool{},
+		known: bodies{compared: map[*jsonschema.Schema]int{}}}
 	if c.refusal, err = compiler.Compile(pointer("components", "schemas", "Error")); err != nil {
 		return nil, err
 	}

@@ -85,6 +85,51 @@ func outcomes() map[string]outcome {
 	}
 }
 
+// through lets a checker see the exchange, and returns what it reports.
+func (o outcome) through(t *testing.T, checker *openapitest.Checker) (found problems) {
+	t.Helper()
+	handler := checker.Middleware(&found)(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		if o.kind != "" {
+			w.Header().Set("Content-Type", o.kind)
+		}
+		w.WriteHeader(o.status)
+		_, _ = io.WriteString(w, o.answer)
+	}))
+	method, path, _ := strings.Cut(o.request, " ")
+	request := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(o.body))
+	if !o.anonymous {
+		request.Header.Set("Authorization", "Token x")
+	}
+	handler.ServeHTTP(httptest.NewRecorder(), request)
+	return found
+}
+
+// TestSamplingChecker: it compares bodies until two different ones were as described, and another schema's after that.
+func TestSamplingChecker(t *testing.T) {
+	checker, err := openapitest.NewSampling(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	right, wrong := outcomes()["as described"], outcomes()["unknown field"]
+	other := right
+	other.answer = strings.Replace(right.answer, `"labels":{}`, `"labels":{"a":"b"}`, 1)
+	for i, step := range []struct {
+		exchange outcome
+		problems int
+	}{{wrong, 1}, {right, 0}, {right, 0}, {wrong, 1}, {other, 0}, {wrong, 0},
+		{outcomes()["undescribed media type"], 1}} {
+		if found := step.exchange.through(t, checker); len(found) != step.problems {
+			t.Errorf("step %d: problems %q, want %d", i, found, step.problems)
+		}
+	}
+	refused := right
+	refused.status, refused.answer = http.StatusNotFound, "{}"
+	if found := refused.through(t, checker); len(found) != 1 {
+		t.Errorf("an answer of another kind: problems %q, want one", found)
+	}
+}
+
 func TestCheckerFindsWhatIsNotAsDescribed(t *testing.T) {
 	checker, err := openapitest.New()
 	if err != nil {
@@ -92,21 +137,7 @@ func TestCheckerFindsWhatIsNotAsDescribed(t *testing.T) {
 	}
 	for name, o := range outcomes() {
 		t.Run(name, func(t *testing.T) {
-			var found problems
-			handler := checker.Middleware(&found)(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				_, _ = io.Copy(io.Discard, r.Body)
-				if o.kind != "" {
-					w.Header().Set("Content-Type", o.kind)
-				}
-				w.WriteHeader(o.status)
-				_, _ = io.WriteString(w, o.answer)
-			}))
-			method, path, _ := strings.Cut(o.request, " ")
-			request := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(o.body))
-			if !o.anonymous {
-				request.Header.Set("Authorization", "Token x")
-			}
-			handler.ServeHTTP(httptest.NewRecorder(), request)
+			found := o.through(t, checker)
 			switch {
 			case o.want == "" && len(found) > 0:
 				t.Errorf("problems %q, want none", found)

@@ -15,8 +15,14 @@ type Reporter interface {
 	Errorf(format string, arguments ...any)
 }
 
-// shared makes the checker of a process.
-var shared = sync.OnceValues(New)
+// shared and sampling make the checkers of a process.
+var (
+	shared   = sync.OnceValues(New)
+	sampling = sync.OnceValues(func() (*Checker, error) { return NewSampling(someBodies) })
+)
+
+// someBodies is how many different bodies Sampled compares with each schema.
+const someBodies = 200
 
 // Shared returns the checker that all tests of a process share.
 func Shared() (*Checker, error) { return shared() }
@@ -25,6 +31,17 @@ func Shared() (*Checker, error) { return shared() }
 func Middleware(tb testing.TB) func(http.Handler) http.Handler {
 	tb.Helper()
 	checker, err := Shared()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return checker.Middleware(tb)
+}
+
+// Sampled is like Middleware, and compares only the first 200 different bodies with each schema, in all tests of the
+// process together. It is for tests of clients, which send and receive thousands that are alike.
+func Sampled(tb testing.TB) func(http.Handler) http.Handler {
+	tb.Helper()
+	checker, err := sampling()
 	if err != nil {
 		tb.Fatal(err)
 	}
