@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"hash/fnv"
 	"slices"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -16,20 +15,7 @@ type ranking struct {
 	hashes     []uint64 // of the machines
 	zones      []int    // of the machines: indexes of zoneHashes
 	zoneHashes []uint64
-
-	subsets sync.Map // of subsetKey to subset: Services are compared often, and Nodes seldom change
-}
-
-// subsetKey identifies a subset of the targets.
-type subsetKey struct {
-	uid   string
-	limit int
-}
-
-// subset is a subset of a list.
-type subset struct {
-	of                []string
-	identities, names []string
+	notReady   []string // the machines of Nodes that are not ready, sorted
 }
 
 // newRanking returns the ranking of machines in zones. A machine without a zone belongs to one of the other zones,
@@ -68,75 +54,78 @@ func addZone(zoneOf map[string]string, machine string, node *corev1.Node) {
 
 // Subset returns at most limit of the targets of a Service, which the UID of the Service decides by rendezvous hashing:
 // in each zone, those with the highest hash of UID and machine. The zones have equally many, or one more, as far as
-// they have enough. So Services have different targets, each process chooses the same ones, and a
-// machine that joins or leaves changes only the subsets that it is in, or takes the place of another one in.
+// they have enough. So Services have different targets, each process chooses the same ones, and a machine that joins or
+// leaves changes only the subsets that it is in, or takes the place of another one in. A limit of 0 is none.
 //
-// Machines that are joining or unknown count if they are in the observed set of targets in the cloud, so that they are
-// replaced only if they are really gone, and others only by machines that can receive traffic.
+// A machine takes no place of another one before it can receive traffic. Machines that are joining or unknown, or whose
+// Node is not ready, count if they are in the observed set of targets in the cloud. Other machines whose Node is not
+// ready fill places that would be empty. If no machine of the subset can be added, the limit is exceeded.
 func (t Targets) Subset(uid string, limit int, observed []string) Targets {
-	if len(t.Identities) == 0 {
-		return t // nothing can be added, so nothing is removed
-	}
 	candidates := t.Over(observed)
-	if len(candidates) != len(t.Identities) { // two Nodes may have one machine
-		candidates = slices.Compact(candidates)
-	}
-	if len(candidates) <= limit {
+	if limit == 0 || len(t.Identities) == 0 || len(candidates) <= limit {
 		return t
 	}
 	ranking := t.ranking
 	if ranking == nil {
 		ranking = newRanking(candidates, nil)
 	}
-	key := subsetKey{uid, limit}
-	if known, found := ranking.known(key, candidates); found {
-		t.Identities, t.Names = known.identities, known.names
-		t.Joining, t.JoiningNames, t.Unknown, t.UnknownNames = nil, nil, nil, nil
-		return t
+	seed := hashOf(uid)
+	chosen := ranking.chooseReady(seed, limit, candidates, observed)
+	all, names := t.Identities, t.Names
+	t.Identities, t.Names = matching(chosen, all, names)
+	t.Joining, t.JoiningNames = matching(chosen, t.Joining, t.JoiningNames)
+	t.Unknown, t.UnknownNames = matching(chosen, t.Unknown, t.UnknownNames)
+	if len(t.Identities) == 0 {
+		t.Identities, t.Names = matching(ranking.chooseReady(seed, limit, all, nil), all, names)
 	}
-	chosen := ranking.choose(hashOf(uid), limit, candidates)
-	only := func(machines, names []string) (inSubset, namesOfThem []string) {
-		for _, machine := range chosen {
-			if at, found := slices.BinarySearch(machines, machine); found {
-				inSubset, namesOfThem = append(inSubset, machine), append(namesOfThem, names[at])
-			}
-		}
-		return inSubset, namesOfThem
-	}
-	all := t.Identities
-	t.Identities, t.Names = only(t.Identities, t.Names)
-	if sameList(all, candidates) { // no machine that is joining or unknown has a place
-		ranking.subsets.Store(key, subset{all, t.Identities, t.Names})
-	}
-	t.Joining, t.JoiningNames = only(t.Joining, t.JoiningNames)
-	t.Unknown, t.UnknownNames = only(t.Unknown, t.UnknownNames)
 	return t
 }
 
-// known returns the subset of the candidates, if it was computed before.
-func (r *ranking) known(key subsetKey, candidates []string) (subset, bool) {
-	value, _ := r.subsets.Load(key)
-	found, known := value.(subset)
-	return found, known && sameList(found.of, candidates)
+// matching returns the machines that were chosen, with their names. All lists are sorted by machine.
+func matching(chosen, machines, names []string) (found, foundNames []string) {
+	for _, machine := range chosen {
+		if at, is := slices.BinarySearch(machines, machine); is {
+			found, foundNames = append(found, machine), append(foundNames, names[at])
+		}
+	}
+	return found, foundNames
 }
 
-// sameList reports whether two lists are the same part of the memory. Lists of targets are not changed.
-func sameList(a, b []string) bool { return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0] }
+// chooseReady returns limit of the candidates, or all if there are fewer. Candidates that are neither ready nor observed
+// are chosen last. All lists are sorted.
+func (r *ranking) chooseReady(seed uint64, limit int, candidates, observed []string) []string {
+	ready, others := candidates, []string(nil)
+	if len(r.notReady) > 0 {
+		isOther := func(machine string) bool {
+			_, isTarget := slices.BinarySearch(observed, machine)
+			_, isNotReady := slices.BinarySearch(r.notReady, machine)
+			return isNotReady && !isTarget
+		}
+		ready = slices.DeleteFunc(slices.Clone(candidates), isOther)
+		others = slices.DeleteFunc(slices.Clone(candidates), func(machine string) bool { return !isOther(machine) })
+	}
+	chosen := r.choose(seed, limit, ready)
+	if missing := limit - len(chosen); missing > 0 && len(others) > 0 {
+		chosen = slices.Concat(chosen, r.choose(seed, missing, others))
+		slices.Sort(chosen)
+	}
+	return chosen
+}
 
-// choose returns limit of the candidates. Both lists are sorted; the candidates are machines of the ranking.
+// choose returns limit of the candidates, or all if there are fewer. Both lists are sorted; the candidates are machines of the ranking.
 func (r *ranking) choose(seed uint64, limit int, candidates []string) []string {
 	positions := r.positions(candidates)
 	sizes := make([]int, len(r.zoneHashes))
 	for _, position := range positions {
 		sizes[r.zones[position]]++
 	}
-	shares := shares(sizes, limit, ordered(r.zoneHashes, seed))
+	places := shares(sizes, limit, ordered(r.zoneHashes, seed))
 	best := make([][]ranked, len(sizes))
 	for i, position := range positions {
 		zone := r.zones[position]
 		one := ranked{mix(r.hashes[position] ^ seed), i}
-		if found := best[zone]; len(found) < shares[zone] || len(found) > 0 && one.rank > found[len(found)-1].rank {
-			best[zone] = insert(found, shares[zone], one)
+		if found := best[zone]; len(found) < places[zone] || len(found) > 0 && one.rank > found[len(found)-1].rank {
+			best[zone] = insert(found, places[zone], one)
 		}
 	}
 	indexes := make([]int, 0, limit)
@@ -191,19 +180,19 @@ func insert(best []ranked, limit int, one ranked) []ranked {
 // shares divides limit among zones with that many candidates: equally, as far as they have enough. The first zones in
 // the order get one more if it cannot be divided.
 func shares(sizes []int, limit int, order []int) []int {
-	shares := make([]int, len(sizes))
+	places := make([]int, len(sizes))
 	for limit > 0 {
-		open := slices.DeleteFunc(slices.Clone(order), func(zone int) bool { return shares[zone] == sizes[zone] })
+		open := slices.DeleteFunc(slices.Clone(order), func(zone int) bool { return places[zone] == sizes[zone] })
 		if len(open) == 0 {
 			break
 		}
 		each := max(1, limit/len(open))
 		for _, zone := range open[:min(limit, len(open))] {
-			more := min(each, sizes[zone]-shares[zone])
-			shares[zone], limit = shares[zone]+more, limit-more
+			more := min(each, sizes[zone]-places[zone])
+			places[zone], limit = places[zone]+more, limit-more
 		}
 	}
-	return shares
+	return places
 }
 
 // ordered returns the indexes of the hashes, in the order of the ranks that they have with this seed.

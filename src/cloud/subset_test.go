@@ -33,6 +33,19 @@ func zonedNode(name, zone string) *corev1.Node {
 	return node
 }
 
+// withReady returns copies of the Nodes, of which these are ready.
+func withReady(nodes []*corev1.Node, ready func(name string) bool) []*corev1.Node {
+	var changed []*corev1.Node
+	for _, node := range nodes {
+		node = node.DeepCopy()
+		if ready(node.Name) {
+			node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+		}
+		changed = append(changed, node)
+	}
+	return changed
+}
+
 func byName(node *corev1.Node) (identity string, ours bool) { return node.Name, true }
 
 func uidOf(service int) string { return fmt.Sprintf("5e41ce00-0000-4000-8000-%012d", service) }
@@ -90,7 +103,7 @@ func TestSubsetProperties(t *testing.T) {
 				t.Errorf("%d of %v: zones have %v", limit, sizes, counts)
 			}
 		}
-		if smaller := subsetOf(nodes, service, max(0, limit-1)); anyMissing(smaller, subset) {
+		if smaller := subsetOf(nodes, service, limit-1); limit > 1 && anyMissing(smaller, subset) {
 			t.Errorf("%d of %v: %v are not all in %v", limit, sizes, smaller, subset)
 		}
 	}
@@ -188,6 +201,9 @@ func TestSubsetWithUncertainTargets(t *testing.T) {
 		return slices.DeleteFunc(slices.Clone(all.Identities), func(one string) bool { return one == gone })
 	}
 	names := all.Identities
+	withoutThem := ChooseTargets(slices.DeleteFunc(slices.Clone(nodes), func(n *corev1.Node) bool {
+		return slices.Contains(observed, n.Name)
+	}), byName).Subset("web", 2, nil).Identities
 	for name, tt := range map[string]struct {
 		targets  Targets
 		observed []string
@@ -201,7 +217,9 @@ func TestSubsetWithUncertainTargets(t *testing.T) {
 		"unknown, and a target": {all.Only(without(observed[0]), observed[:1]), observed, observed},
 		"no network at all": {ChooseTargets(setNetwork(names...), byName), names[:3],
 			names[:3]},
-		"one machine of two Nodes": {Targets{Identities: names, Names: names, Joining: names[:1],
+		"no network for any target": {ChooseTargets(setNetwork(observed...), byName), observed,
+			slices.Sorted(slices.Values(slices.Concat(observed, withoutThem)))},
+		"one machine of two Nodes": {Targets{Identities: names, Names: names, Joining: observed[:1],
 			JoiningNames: []string{"other"}}, names, observed},
 		"nothing known":   {Targets{Incomplete: true}, names, names},
 		"without ranking": {Targets{Identities: names, Names: names}, nil, observed},
@@ -233,24 +251,53 @@ func TestSubsetOfMachinesWithoutZone(t *testing.T) {
 	}
 }
 
-// TestSubsetAgain: a subset that was computed before is the same, also after machines were found to be missing, and for
-// another limit.
-func TestSubsetAgain(t *testing.T) {
+// TestSubsetPrefersReadyNodes: a Node that is not ready takes no place of another one, and none loses its place because
+// it is not ready. They are targets where too few others are.
+func TestSubsetPrefersReadyNodes(t *testing.T) {
 	t.Parallel()
-	all := ChooseTargets(zonedNodes(6, 6), byName)
-	first := all.Subset("web", 4, nil)
-	if again := all.Subset("web", 4, nil); !slices.Equal(again.Identities, first.Identities) ||
-		!slices.Equal(again.Names, first.Names) {
-		t.Errorf("%v with the names %v became %v with %v", first.Identities, first.Names, again.Identities, again.Names)
+	old, joined := zonedNodes(6), zonedNodes(60)[6:]
+	isOld := func(name string) bool { return name <= "vm-0-0005" }
+	subset := func(nodes []*corev1.Node, limit int, observed []string) []string {
+		return ChooseTargets(nodes, byName).Subset("web", limit, observed).Over(observed)
 	}
-	if three := all.Subset("web", 3, nil).Identities; len(three) != 3 {
-		t.Errorf("another limit: %v, want 3", three)
+	before := subset(old, 4, nil)
+	all := slices.Concat(old, joined)
+	if after := subset(withReady(all, isOld), 4, before); !slices.Equal(after, before) {
+		t.Errorf("%v became %v because of Nodes that are not ready", before, after)
 	}
-	existing := slices.DeleteFunc(slices.Clone(all.Identities), func(one string) bool {
-		return one == first.Identities[0]
-	})
-	rest := all.Only(existing, nil).Subset("web", 4, nil).Identities
-	if len(rest) != 4 || slices.Contains(rest, first.Identities[0]) {
-		t.Errorf("without %s: %v, want four others", first.Identities[0], rest)
+	ready := subset(withReady(all, func(string) bool { return true }), 4, before)
+	if !anyMissing(ready, before) {
+		t.Errorf("%v stay the targets after 54 Nodes became ready", before)
+	}
+	if after := subset(all, 4, ready); !slices.Equal(after, ready) {
+		t.Errorf("%v became %v because no Node is ready any more", ready, after)
+	}
+	if many := subset(withReady(all, isOld), 8, nil); len(many) != 8 || anyMissing(subset(old, 6, nil), many) {
+		t.Errorf("%v, want the six ready Nodes and two others", many)
+	}
+	if created := subset(all, 4, nil); len(created) != 4 {
+		t.Errorf("a Service that is new while no Node is ready has %v, want four", created)
+	}
+}
+
+// TestSubsetInASmallZone: all machines of a zone with fewer machines than its share are targets, and a place that one of
+// them leaves or takes is one of another zone.
+func TestSubsetInASmallZone(t *testing.T) {
+	t.Parallel()
+	for service := range 100 {
+		small := subsetOf(zonedNodes(40, 40, 2), service, 15)
+		larger := subsetOf(zonedNodes(40, 40, 3), service, 15)
+		if fmt.Sprint(perZone(small, 3)[2], perZone(larger, 3)[2]) != "2 3" || len(larger) != 15 ||
+			len(slices.Compact(slices.Sorted(slices.Values(slices.Concat(small, larger))))) != 16 {
+			t.Errorf("%v becomes %v, want one replacement", small, larger)
+		}
+	}
+}
+
+// TestSubsetWithoutLimit: 0 is no limit.
+func TestSubsetWithoutLimit(t *testing.T) {
+	t.Parallel()
+	if all := subsetOf(zonedNodes(3), 1, 0); len(all) != 3 {
+		t.Errorf("%v, want all three", all)
 	}
 }

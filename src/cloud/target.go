@@ -58,9 +58,10 @@ type Targets struct {
 //
 // Conditions remove no Node: if the control plane has a failure, all Nodes may be NotReady, and all load balancers
 // would lose all targets. Health checks, where there are any, detect Nodes that do not answer. Only a Node that never
-// had a network is not added.
+// had a network is not added. Subset prefers Nodes that are ready when it adds one.
 func ChooseTargets(nodes []*corev1.Node, identify Identify) Targets {
 	var targets Targets
+	var notReady []string
 	zoneOf := map[string]string{}
 	for _, node := range nodes {
 		identity, ours := identify(node)
@@ -77,6 +78,9 @@ func ChooseTargets(nodes []*corev1.Node, identify Identify) Targets {
 			continue
 		}
 		addZone(zoneOf, identity, node)
+		if !Ready(node) {
+			notReady = append(notReady, identity)
+		}
 		if WithoutNetwork(node) {
 			targets.Joining, targets.JoiningNames = append(targets.Joining, identity),
 				append(targets.JoiningNames, node.Name)
@@ -90,7 +94,16 @@ func ChooseTargets(nodes []*corev1.Node, identify Identify) Targets {
 	targets.Excluded, targets.ExcludedNames = sortByIdentity(targets.Excluded, targets.ExcludedNames)
 	targets.Incomplete = targets.Incomplete || len(targets.Joining) > 0
 	targets.ranking = newRanking(targets.Machines(), zoneOf)
+	slices.Sort(notReady)
+	targets.ranking.notReady = notReady
 	return targets
+}
+
+// Ready reports whether the node has the condition Ready, which the kubelet sets.
+func Ready(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
 }
 
 // WithoutNetwork reports whether the pods on the node cannot be reached, because its routes are missing.
@@ -209,6 +222,7 @@ func (t Targets) Over(observed []string) []string {
 		})
 		t.Identities = slices.Concat(t.Identities, staying)
 		slices.Sort(t.Identities)
+		t.Identities = slices.Compact(t.Identities) // two Nodes may be on one machine
 	}
 	if len(t.Identities) == 0 && t.Incomplete {
 		return observed

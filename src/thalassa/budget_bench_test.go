@@ -89,6 +89,9 @@ func (m externalServicesCluster) joinWrites(services int) float64 {
 		// Services that change are compared twice, and have an event.
 		benchtest.Until(m, func() bool { return m.compared.Load() >= int64(services+m.reported.total()) })
 	}
+	if m.wire.attached.Load() == 0 {
+		m.Errorf("no target group was written although %d nodes joined", len(m.joining))
+	}
 	groups := services + services/2
 	return 1000 * float64(m.wire.attached.Load()) / float64(len(m.joining)*groups)
 }

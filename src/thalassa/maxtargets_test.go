@@ -10,10 +10,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/providerid"
 )
 
 // targetCount wants so many targets of all target groups, which are the same ones, and returns them.
@@ -45,6 +43,7 @@ func TestMaxTargets(t *testing.T) {
 		"more than there are":      {2, annotated("max-targets", "10000"), 5},
 		"no limit for the Service": {2, annotated("max-targets", "0"), 5},
 		"invalid":                  {2, annotated("max-targets", "many"), 2},
+		"invalid, and no limit":    {0, annotated("max-targets", "many"), 5},
 		"policy Local":             {2, func(s *corev1.Service) { local(s, true) }, 5},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -74,11 +73,14 @@ func TestMaxTargetsOfTakenOverLoadBalancer(t *testing.T) {
 	})
 }
 
-// TestMaxTargetsChanges: a new limit keeps the targets that stay, and one that cannot be read keeps their number.
+// TestMaxTargetsChanges: a new limit keeps the targets that stay, and one that cannot be read removes none. Their number
+// does not stay low after machines were missing for a while.
 func TestMaxTargetsChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newFeatureLab(t)
-		nodes, web := l.nodes("a", "b", "c", "d", "e"), serviceWith(annotated("max-targets", "2"))
+		l.config.LoadBalancer.MaxTargets = 2
+		l.restart()
+		nodes, web := l.nodes("a", "b", "c", "d", "e"), service("web", 80)
 		l.settle(web, nodes)
 		two := l.targetCount("two", 2)
 		annotated("max-targets", "3")(web)
@@ -97,6 +99,11 @@ func TestMaxTargetsChanges(t *testing.T) {
 			l.reported(pair[0], reasonAnnotation, "loadbalancer.k8s.thalassa.cloud/"+pair[0])
 			delete(web.Annotations, "loadbalancer.k8s.thalassa.cloud/"+pair[0])
 		}
+		annotated("max-targets", "many")(web)
+		l.settle(web, nodes[:1])
+		l.targetCount("one node", 1)
+		l.settle(web, nodes)
+		l.targetCount("the nodes are back", 2)
 	})
 }
 
@@ -155,9 +162,9 @@ func (t *servicesCluster) populateZones(first, count int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.nodes.put(&corev1.Node{Spec: corev1.NodeSpec{ProviderID: providerid.Of(id)},
-			ObjectMeta: metav1.ObjectMeta{Name: "node-" + id, Labels: map[string]string{
-				corev1.LabelTopologyZone: []string{"nl-01a", "nl-01b", "nl-01c"}[i%3]}}})
+		node := readyNode(id)
+		node.Labels = map[string]string{corev1.LabelTopologyZone: []string{"nl-01a", "nl-01b", "nl-01c"}[i%3]}
+		t.nodes.put(node)
 	}
 }
 

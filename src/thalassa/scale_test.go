@@ -82,9 +82,16 @@ func (t *servicesCluster) patch(key string, patch []byte) (*corev1.Service, erro
 // populate makes nodes on machines that there are.
 func (t *servicesCluster) populate(machines []string) {
 	for _, id := range machines {
-		t.nodes.put(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-" + id},
-			Spec: corev1.NodeSpec{ProviderID: providerid.Of(id)}})
+		t.nodes.put(readyNode(id))
 	}
+}
+
+// readyNode returns a Node on a machine.
+func readyNode(machine string) *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-" + machine},
+		Spec: corev1.NodeSpec{ProviderID: providerid.Of(machine)},
+		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady,
+			Status: corev1.ConditionTrue}}}}
 }
 
 // order adds n Services with so many ports.

@@ -132,7 +132,8 @@ func nodeDiffers(before, after *corev1.Node) (differs, removed bool) {
 	case was == is && before != nil && after != nil:
 		other := before.Spec.ProviderID != after.Spec.ProviderID
 		moved := before.Labels[corev1.LabelTopologyZone] != after.Labels[corev1.LabelTopologyZone]
-		return other || moved || cloud.WithoutNetwork(before) != cloud.WithoutNetwork(after), other &&
+		becameReady := !cloud.Ready(before) && cloud.Ready(after)
+		return other || moved || becameReady || cloud.WithoutNetwork(before) != cloud.WithoutNetwork(after), other &&
 			before.Spec.ProviderID != ""
 	case was:
 		return true, true

@@ -109,6 +109,28 @@ func TestZoneOfNode(t *testing.T) {
 	})
 }
 
+// TestNodeBecomesReady: this is a change of targets, because a subset of them prefers nodes that are ready. That a node
+// is not ready any more is none.
+func TestNodeBecomesReady(t *testing.T) {
+	inRig(t, func(r *rig) {
+		setReady := func(status corev1.ConditionStatus) func(*corev1.Node) {
+			return func(n *corev1.Node) {
+				n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status}}
+			}
+		}
+		r.startWithService(1)
+		for _, step := range []struct {
+			ready corev1.ConditionStatus
+			want  int
+		}{{corev1.ConditionFalse, 0}, {corev1.ConditionTrue, 1}, {corev1.ConditionUnknown, 0}} {
+			before := r.comparisons()
+			r.changeNode("a", setReady(step.ready))
+			r.waitForSync()
+			want(r, "comparisons when Ready is "+string(step.ready), r.comparisons()-before, step.want)
+		}
+	})
+}
+
 // TestNodeNetworkUnavailable: a node is not added before it has a network, and is not removed when the network is
 // missing later.
 func TestNodeNetworkUnavailable(t *testing.T) {

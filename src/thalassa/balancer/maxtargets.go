@@ -1,7 +1,6 @@
 package balancer
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -31,23 +30,18 @@ func (a *annotations) registerMaxTargets() {
 // subset returns the usable targets, or some of them if the number of targets is limited. With the policy Local the
 // number is not limited: only nodes with a ready endpoint are targets then, and each of them has a share of the pods.
 func (r Request) subset(usable cloud.Targets) cloud.Targets {
-	limit := r.maxTargets()
-	if limit == 0 || helpers.RequestsOnlyLocalTraffic(r.service) {
+	if helpers.RequestsOnlyLocalTraffic(r.service) {
 		return usable
 	}
-	var observed []string
-	if len(usable.Joining)+len(usable.Unknown) > 0 { // it matters only for them
-		observed = r.observed.machines()
-	}
-	return usable.Subset(string(r.service.UID), limit, observed)
+	return usable.Subset(string(r.service.UID), r.maxTargets(), r.observed.machines())
 }
 
-// maxTargets returns the largest number of targets; 0 if there is no limit. If the annotation is invalid, a load
-// balancer keeps as many targets as it has.
+// maxTargets returns the largest number of targets; 0 if there is no limit. If the annotation is invalid, the limit of
+// the cluster applies, and no target is removed because of it: too many targets are no failure, too few may be one.
 func (r Request) maxTargets() int {
 	switch setting := r.annotations.maxTargets.From(r.values); {
-	case setting.Invalid:
-		return cmp.Or(len(r.observed.machines()), r.config.maxTargets)
+	case setting.Invalid && r.config.maxTargets > 0:
+		return max(r.config.maxTargets, len(r.observed.machines()))
 	case setting.Given:
 		return setting.Value
 	}
