@@ -91,8 +91,8 @@ func matching(chosen, machines, names []string) (found, foundNames []string) {
 	return found, foundNames
 }
 
-// chooseReady returns limit of the candidates, or all if there are fewer. Candidates that are neither ready nor observed
-// are chosen last. All lists are sorted.
+// chooseReady returns limit of the candidates, or all if there are fewer. Candidates that are neither ready nor
+// observed are chosen last. All lists are sorted.
 func (r *ranking) chooseReady(seed uint64, limit int, candidates, observed []string) []string {
 	ready, others := candidates, []string(nil)
 	if len(r.notReady) > 0 {
@@ -112,7 +112,8 @@ func (r *ranking) chooseReady(seed uint64, limit int, candidates, observed []str
 	return chosen
 }
 
-// choose returns limit of the candidates, or all if there are fewer. Both lists are sorted; the candidates are machines of the ranking.
+// choose returns limit of the candidates, or all if there are fewer. Both lists are sorted; the candidates are machines
+// of the ranking.
 func (r *ranking) choose(seed uint64, limit int, candidates []string) []string {
 	positions := r.positions(candidates)
 	sizes := make([]int, len(r.zoneHashes))

@@ -280,8 +280,8 @@ func TestSubsetPrefersReadyNodes(t *testing.T) {
 	}
 }
 
-// TestSubsetInASmallZone: all machines of a zone with fewer machines than its share are targets, and a place that one of
-// them leaves or takes is one of another zone.
+// TestSubsetInASmallZone: all machines of a zone with fewer machines than its share are targets, and a place that one
+// of them leaves or takes is one of another zone.
 func TestSubsetInASmallZone(t *testing.T) {
 	t.Parallel()
 	for service := range 100 {

@@ -73,8 +73,8 @@ func TestMaxTargetsOfTakenOverLoadBalancer(t *testing.T) {
 	})
 }
 
-// TestMaxTargetsChanges: a new limit keeps the targets that stay, and one that cannot be read removes none. Their number
-// does not stay low after machines were missing for a while.
+// TestMaxTargetsChanges: a new limit keeps the targets that stay, and one that cannot be read removes none. Their
+// number does not stay low after machines were missing for a while.
 func TestMaxTargetsChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newFeatureLab(t)
