@@ -61,8 +61,8 @@ func TestTerraformKubernetes(t *testing.T) {
 // nodePool creates a node pool, changes it and deletes it.
 func (c *tool) nodePool(cluster string) {
 	c.Helper()
-	settings := values{"description": "", "labels": nil, "annotations": nil, "availabilityZone": "nl-01a", "replicas": 1,
-		"minReplicas": 1, "maxReplicas": 1, "enableAutoHealing": false, "upgradeStrategy": "always",
+	settings := values{"description": "", "labels": nil, "annotations": nil, "availabilityZone": "nl-01a",
+		"replicas": 1, "minReplicas": 1, "maxReplicas": 1, "enableAutoHealing": false, "upgradeStrategy": "always",
 		"nodeSettings": values{"nodeAnnotations": nil, "nodeLabels": values{"a": "b"}, "nodeTaints": []values{
 			{"key": "k", "value": "v", "operator": "Equal", "effect": "NoSchedule"}}}}
 	pool := c.ensure(cluster+"/nodepools", merged(settings, values{"name": "p", "machineType": "pgp-small",
