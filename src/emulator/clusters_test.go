@@ -38,7 +38,7 @@ func TestVersionsOfTheOfficialClient(t *testing.T) {
 		}
 	}
 	c.object(t, "POST", clusters, replaced(clusterNamed("k"), "1-34-1", "1.20.0"), 400)
-	c.object(t, "POST", clusters, replaced(clusterNamed("k"), "1-34-1", ""), 400)
+	c.object(t, "POST", clusters, replaced(clusterNamed("k"), "1-34-1", "1.99.0"), 400)
 	c.object(t, "POST", clusters, replaced(clusterNamed("k"), "1-34-1", "1.34.1"), 201)
 }
 
