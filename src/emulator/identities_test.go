@@ -197,7 +197,7 @@ func TestNoTrustedAudience(t *testing.T) {
 		}
 	}
 	// The state is kept with it.
-	if _, err := emulator.New(emulator.Config{Seed: c.Seed()}); err != nil {
+	if _, err := emulator.NewDescribed(t, emulator.Config{Seed: c.Seed()}); err != nil {
 		t.Error(err)
 	}
 }
