@@ -169,8 +169,7 @@ func checkReferences(t *testing.T) {
 	}
 	for path, refs := range map[string][]string{
 		"/v1/vpcs/": {emulator.DefaultVPC, "emulator"}, "/v1/subnets/": {emulator.DefaultSubnet, "emulator"},
-		"/v1/regions/": {"nl-01", "region-emulator000000000001"}, "/v1/machine-types/": {"pgp-small",
-			"mt-emulator000000000001"},
+		"/v1/regions/": {"nl-01"}, "/v1/machine-types/": {"pgp-small", "mt-emulator000000000001"},
 		"/v1/volume-types/": {"block", "vt-emulator000000000001"},
 		"/v1/images/":       {"debian-12", "img-emulator000000000003"}, "/v1/loadbalancers/": {lb.Identity, "web"},
 		"/v1/machines/": {"one"},

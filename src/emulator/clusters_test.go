@@ -38,7 +38,7 @@ func TestVersionsOfTheOfficialClient(t *testing.T) {
 		}
 	}
 	c.object(t, "POST", clusters, replaced(clusterNamed("k"), "1-34-1", "1.20.0"), 400)
-	c.object(t, "POST", clusters, replaced(clusterNamed("k"), "1-34-1", ""), 400)
+	c.object(t, "POST", clusters, replaced(clusterNamed("k"), "1-34-1", "1.99.0"), 400)
 	c.object(t, "POST", clusters, replaced(clusterNamed("k"), "1-34-1", "1.34.1"), 201)
 }
 
@@ -193,4 +193,19 @@ func TestClientKnowsKubernetes(t *testing.T) {
 		t.Fatal(answer.Code, answer.Body)
 	}
 	c.object(t, "DELETE", "/v1/projects/shop", "", 400)
+}
+
+// The default version of a new cluster is the newest that is enabled.
+func TestDefaultVersionOfClusters(t *testing.T) {
+	seed := func(cfg *emulator.Config) {
+		cfg.Seed.KubernetesVersions = []emulator.KubernetesVersionSeed{{Name: "1.10.0"}, {Name: "1.9.12"},
+			{Name: "1.11.0", Disabled: true}}
+	}
+	for _, version := range []string{``, `,"kubernetesVersionIdentity":""`, `,"kubernetesVersionIdentity":null`} {
+		play(t, newEmulator(t, seed), []step{{request: "POST " + clusters, status: 201,
+			body: `{"name":"a","subnet":"emulator"` + version + `}`, has: []string{`"kubernetesVersion":"1.10.0"`}}})
+	}
+	play(t, newEmulator(t, func(cfg *emulator.Config) {
+		cfg.Seed.KubernetesVersions = []emulator.KubernetesVersionSeed{{Name: "1.11.0", Disabled: true}}
+	}), []step{{request: "POST " + clusters, body: `{"name":"a","subnet":"emulator"}`, status: 400}})
 }

@@ -1,6 +1,7 @@
 package emulator_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -88,6 +89,59 @@ func TestDeletedMachinesLinger(t *testing.T) {
 			{request: "POST /v1/machines", body: body, status: 201},
 		})
 	})
+}
+
+// What is only still listed as deleted keeps no name, counts for no quota, and keeps no project from being deleted.
+func TestDeletedObjectsBlockNothing(t *testing.T) {
+	adjust := func(cfg *emulator.Config) {
+		cfg.Switches.UniqueNames = true
+		d := &cfg.Delays
+		d.NetworkLinger, d.LoadbalancerLinger, d.MachineLinger = minute, minute, minute
+		d.VolumeLinger, d.SnapshotLinger, d.KubernetesLinger = minute, minute, minute
+	}
+	all := creations()
+	all["subnet"] = creation{"/v1/subnets", `{"name":"same","vpcIdentity":"emulator","cidr":"10.0.128.0/24"}`}
+	all["snapshot"] = creation{"/v1/snapshots", `{"name":"same","volumeIdentity":"v"}`}
+	all["cluster"] = creation{clusters, clusterNamed("same")}
+	volume := replaced(all["volume"].body, "same", "v")
+	for kind, most := range map[string]int{"VPC": 2, "subnet": 2, "security group": 1, "reserved IP": 1,
+		"NAT gateway": 1, "load balancer": 1, "machine": 1, "volume": 2, "snapshot": 1, "cluster": 1} {
+		of := all[kind]
+		other := strings.NewReplacer("same", "other", "0.128.", "0.192.").Replace(of.body)
+		quota := strings.TrimPrefix(strings.Replace(of.path, "kubernetes/", "kubernetes-", 1), "/v1/")
+		t.Run(kind, func(t *testing.T) {
+			inVirtualTime(t, adjust, func(e *emulator.Emulator) {
+				play(t, e, []step{
+					{request: "POST /v1/volumes", body: volume, status: 201},
+					{request: "POST " + of.path, body: of.body, status: 201},
+					{request: "PUT /_emulator/quotas/" + quota, body: fmt.Sprintf(`{"maxUsage":%d}`, most),
+						status: 204},
+					{request: "POST " + of.path, body: of.body, status: 409},
+					{request: "POST " + of.path, body: other, status: 403},
+					{request: "DELETE " + of.path + "/same", status: 204},
+					{request: "GET " + of.path + "/same", status: 200, has: []string{`eleted"`}},
+					{request: "POST " + of.path, body: of.body, status: 201},
+				})
+			})
+			inVirtualTime(t, adjust, func(e *emulator.Emulator) {
+				const in = "?project=p"
+				play(t, e, []step{
+					{request: "POST /v1/projects", body: `{"name":"p"}`, status: 201},
+					{request: "POST /v1/vpcs" + in, body: replaced(all["VPC"].body, "same", "emulator"), status: 201},
+					{request: "POST /v1/subnets" + in, body: `{"name":"emulator","vpcIdentity":"emulator",` +
+						`"cidr":"10.1.0.0/24"}`, status: 201},
+					{request: "POST /v1/volumes" + in, body: volume, status: 201},
+					{request: "POST " + of.path + in, body: replaced(of.body, "10.0.", "10.1."), status: 201},
+					{request: "DELETE " + of.path + "/same" + in, status: 204},
+					{request: "DELETE /v1/volumes/v" + in, status: 204},
+					{request: "DELETE /v1/subnets/emulator" + in, status: 204},
+					{request: "DELETE /v1/vpcs/emulator" + in, status: 204},
+					{request: "GET " + of.path + "/same" + in, status: 200, has: []string{`eleted"`}},
+					{request: "DELETE /v1/projects/p", status: 204},
+				})
+			})
+		})
+	}
 }
 
 // A load balancer is busy with a change for a while, and keeps its address.

@@ -114,6 +114,9 @@ func New(cfg Config) (*Emulator, error) {
 
 // ServeHTTP answers a request to the API or the admin API.
 func (e *Emulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if refuseMisled(w, r) {
+		return
+	}
 	// The request may be a client's own, see Transport: only a copy is changed.
 	r = r.WithContext(r.Context())
 	if r.Body == nil {

@@ -177,6 +177,31 @@ func TestUpdatesOfIdentitiesKeepWhatIsLeftOut(t *testing.T) {
 	}
 }
 
+// A federated identity that trusts no audience accepts no token, however audiences are compared.
+func TestNoTrustedAudience(t *testing.T) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newCloud(t)
+	account, _, identity := c.federated(t, key)
+	for _, mode := range []string{"any", "all", "exact"} {
+		c.object(t, "PUT", "/v1/federated-identities/"+identity, `{"trustedAudiences":[],"audienceMatchMode":"`+mode+
+			`"}`, 200)
+		form := exchangeForm(signed(t, key, func(claims *jwt.Claims) {
+			claims.Audience, claims.Others = []string{"a"}, map[string]any{"ref": "main", "protected": true}
+		}))
+		form.Set("service_account_id", account)
+		if status, answer := askToken(t, c, form); status != 400 || !strings.Contains(answer.Description, "audience") {
+			t.Errorf("%s: %d %+v, want 400", mode, status, answer)
+		}
+	}
+	// The state is kept with it.
+	if _, err := emulator.NewDescribed(t, emulator.Config{Seed: c.Seed()}); err != nil {
+		t.Error(err)
+	}
+}
+
 // An access credential authenticates until it is deleted or expires.
 func TestAccessCredentials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -263,7 +288,8 @@ func TestClientKnowsIdentities(t *testing.T) {
 			`{"name":"x","providerIssuer":"i","localJwks":{"keys":[]}}`},
 		"/v1/federated-identities": {`{"name":"x"}`, `{"name":"x","serviceAccountIdentity":"ci"}`,
 			`{"name":"x","serviceAccountIdentity":"ci","providerIdentity":"forge"}`,
-			`{"name":"x","serviceAccountIdentity":"ci","providerIdentity":"forge","providerSubject":"s"}`},
+			`{"name":"x","serviceAccountIdentity":"ci","providerIdentity":"forge","providerSubject":"s",` +
+				`"status":"odd"}`},
 	} {
 		for _, body := range bodies {
 			c.object(t, "POST", path, body, 400)

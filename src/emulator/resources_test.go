@@ -66,13 +66,13 @@ func smaller() map[string]resource {
 			path:   "/v1/service-accounts",
 			body:   `{"name":"first","description":"d","labels":{"a":"b"},"annotations":null,"unknown":1}`,
 			update: `{"name":"second"}`, merge: `{"description":"new"}`,
-			wrong: []string{`{"name":1}`, `{"name":"x","labels":[]}`}, keeps: true,
+			wrong: []string{`{"name":1}`, `{"name":"x","labels":[]}`}, keeps: true, longest: 255,
 		},
 		"team": {
 			path:   "/v1/teams",
 			body:   `{"name":"first","description":"d","labels":{"a":"b"},"annotations":null,"unknown":1}`,
 			update: `{"name":"second"}`, merge: `{"description":"new"}`,
-			wrong: []string{`{"name":1}`, `{"name":"x","labels":[]}`},
+			wrong: []string{`{"name":1}`, `{"name":"x","labels":[]}`}, longest: 255,
 		},
 		"peering": {
 			path: "/v1/vpc-peering-connections", body: `{"name":"first","requesterVpcIdentity":"emulator","accepterVpcIdentity":"vpc-shop","labels":{"a":"b"},"unknown":1}`,

@@ -70,7 +70,7 @@ func TestIdentitiesAreMadeUpWhenMissing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, pattern := range map[string]string{
-		"/v1/regions/r":        `"identity":"region-[0-9a-v]{20}"`,
+		"/v1/regions/r":        `"identity":"r"`,
 		"/v1/machine-types/m":  `"identity":"mt-[0-9a-v]{20}"`,
 		"/v1/vpcs/v":           `"identity":"vpc-[0-9a-v]{20}".*"organisation":{"identity":"o-[0-9a-v]{20}","name":"My Org","slug":"my-org"`,
 		"/v1/subnets/s":        `"identity":"subnet-[0-9a-v]{20}"`,

@@ -44,9 +44,9 @@ func TestUniqueNames(t *testing.T) {
 	for kind, of := range creations() {
 		for _, unique := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, unique %t", kind, unique), func(t *testing.T) {
-				created, updated := 201, 200
+				created, updated, name := 201, 200, `"name":"same"`
 				if unique {
-					created, updated = 409, 409
+					created, updated, name = 409, 409, `"name":"other"`
 				}
 				e := newEmulator(t, neighbour, withSwitches(emulator.Switches{UniqueNames: unique}))
 				play(t, e, []step{
@@ -54,6 +54,7 @@ func TestUniqueNames(t *testing.T) {
 					{request: "POST " + of.path, body: of.body, status: created},
 					{request: "POST " + of.path, body: replaced(of.body, "same", "other"), status: 201},
 					{request: "PUT " + of.path + "/other", body: of.body, status: updated},
+					{request: "GET " + of.path + "/other", status: 200, has: []string{name}},
 					{request: "PUT " + of.path + "/other", body: replaced(of.body, "same", "other"), status: 200},
 				})
 			})

@@ -77,9 +77,8 @@ func TestVPCRequests(t *testing.T) {
 				has: []string{`"status":"ready"`}},
 		},
 		"region by identity": {
-			{request: "POST " + vpcs,
-				body:   `{"name":"a","cloudRegionIdentity":"region-emulator000000000001","vpcCidrs":["10.1.0.0/16"]}`,
-				status: 201},
+			{request: "POST " + vpcs, body: `{"name":"a","cloudRegionIdentity":"region-2","vpcCidrs":["10.1.0.0/16"]}`,
+				status: 201, has: []string{`"slug":"nl-02"`}},
 		},
 		"update without ranges": {{request: "PUT " + vpcs + "/emulator", body: `{"name":"a"}`, status: 400,
 			has: []string{"at least one CIDR"}}},
@@ -122,7 +121,7 @@ func TestVPCRequests(t *testing.T) {
 		},
 	}
 	for name, steps := range tests {
-		t.Run(name, func(t *testing.T) { play(t, newEmulator(t), steps) })
+		t.Run(name, func(t *testing.T) { play(t, newEmulator(t, withSecondRegion), steps) })
 	}
 }
 

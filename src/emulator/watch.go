@@ -30,18 +30,19 @@ func (e *Emulator) watchRoutes() {
 	})
 }
 
-// protect refuses requests to the admin API with which a page of another web site would change something, or would
-// read something through a name that it led here: the admin API needs no credentials, and browsers reach addresses
-// that other machines do not.
-func protect(admin http.Handler) http.Handler {
-	return http.NewCrossOriginProtection().Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if misled(r) && browses(r) {
-			http.Error(w, "a web site could have led its name "+r.Host+" here, so a browser may not use the admin API "+
-				"at it: use an IP address, localhost or a name without a dot", http.StatusForbidden)
-			return
-		}
-		admin.ServeHTTP(w, r)
-	}))
+// protect refuses requests to the admin API with which a page of another web site would change something: the admin
+// API needs no credentials, and browsers reach addresses that other machines do not.
+func protect(admin http.Handler) http.Handler { return http.NewCrossOriginProtection().Handler(admin) }
+
+// refuseMisled refuses a request of a browser through a name that a web site can have led here, and says whether it
+// did: its pages could read what is answered, and the API accepts credentials that are public.
+func refuseMisled(w http.ResponseWriter, r *http.Request) bool {
+	if !misled(r) || !browses(r) {
+		return false
+	}
+	http.Error(w, "a web site could have led its name "+r.Host+" here, so a browser may not use the emulator at it: "+
+		"use an IP address, localhost or a name without a dot", http.StatusForbidden)
+	return true
 }
 
 // browses says whether a request may be a browser's. To a plain HTTP address, browsers send Sec-Fetch-Site never, and

@@ -324,14 +324,20 @@ func TestPagesOfNamesThatWereLedHereAreRefused(t *testing.T) {
 		method, path, host, header, value string
 		want                              int
 	}{
-		"a fault":              {"DELETE", "/_emulator/faults", evil, "Origin", "http://" + evil, 403},
-		"a token":              {"POST", "/_emulator/subject-tokens", evil, "Origin", "http://" + evil, 403},
-		"with TLS":             {"GET", "/_emulator/state", evil, "Sec-Fetch-Site", "same-origin", 403},
-		"reading":              {"GET", "/_emulator/state", evil, "Accept-Language", "en", 403},
-		"reading without any":  {"GET", "/_emulator/writes", evil, "Accept-Language", "", 403},
-		"the page":             {"GET", "/_emulator/", evil, "Accept-Language", "en", 403},
-		"a program":            {"POST", "/_emulator/subject-tokens", "host.docker.internal:7443", "", "", 201},
-		"a program that reads": {"GET", "/_emulator/state", "docker.example.com:7443", "", "", 200},
+		"a fault":               {"DELETE", "/_emulator/faults", evil, "Origin", "http://" + evil, 403},
+		"a token":               {"POST", "/_emulator/subject-tokens", evil, "Origin", "http://" + evil, 403},
+		"with TLS":              {"GET", "/_emulator/state", evil, "Sec-Fetch-Site", "same-origin", 403},
+		"reading":               {"GET", "/_emulator/state", evil, "Accept-Language", "en", 403},
+		"reading without any":   {"GET", "/_emulator/writes", evil, "Accept-Language", "", 403},
+		"the page":              {"GET", "/_emulator/", evil, "Accept-Language", "en", 403},
+		"the API":               {"GET", "/v1/machines", evil, "Accept-Language", "en", 403},
+		"a write to the API":    {"POST", "/api/v1/projects", evil, "Origin", "http://" + evil, 403},
+		"an API token":          {"POST", "/oidc/token", evil, "Sec-Fetch-Site", "same-origin", 403},
+		"the document":          {"GET", "/openapi.json", evil, "Accept-Language", "en", 403},
+		"the API for programs":  {"GET", "/v1/machines", evil, "", "", 200},
+		"the API at an address": {"GET", "/v1/machines", "192.0.2.1:7443", "Accept-Language", "en", 200},
+		"a program":             {"POST", "/_emulator/subject-tokens", "host.docker.internal:7443", "", "", 201},
+		"a program that reads":  {"GET", "/_emulator/state", "docker.example.com:7443", "", "", 200},
 		"the page of a service": {"POST", "/_emulator/subject-tokens", service, "Origin", "http://" + service,
 			201},
 		"the page at an address": {"GET", "/_emulator/state", "192.0.2.1:7443", "Accept-Language", "en", 200},
@@ -339,6 +345,7 @@ func TestPagesOfNamesThatWereLedHereAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			request := newRequest(t, tt.method, tt.path, "")
 			request.Host = tt.host
+			request.Header.Set("Authorization", "Token "+emulator.DefaultToken)
 			if tt.header != "" {
 				request.Header.Set(tt.header, tt.value)
 			}

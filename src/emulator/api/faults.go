@@ -129,6 +129,7 @@ func (srv *Server) ApplyDue(now time.Time) {
 		for org := range s.Spaces() {
 			org.FinishDeletions(at)
 		}
+		s.Now = at
 		srv.runPolicies(at)
 		srv.Snapshot(at)
 	}

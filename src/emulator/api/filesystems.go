@@ -114,11 +114,13 @@ func (srv *Server) updateFilesystem(c *call) (reply, error) {
 		return reply{}, apierror.Invalid("field \"size\": %d GB is less than the current %d; file systems only grow",
 			size, f.Size)
 	}
-	if f.Record, err = revised(srv, c, &c.org.Filesystems, "TFS instance", f, in.MetaInput); err != nil {
+	next, err := revised(srv, c, &c.org.Filesystems, "TFS instance", f, in.MetaInput)
+	if err != nil {
 		return reply{}, err
 	}
 	f.SecurityGroups = state.Reattach("TFS instance", f.Identity, f.SecurityGroups, groups)
-	f.Size, f.DeleteProtection = size, object.Value(srv.rules(), in.DeleteProtection, f.DeleteProtection)
+	f.Record, f.Size = next, size
+	f.DeleteProtection = object.Value(srv.rules(), in.DeleteProtection, f.DeleteProtection)
 	return changed(f.Identity, f.View(c.now)), nil
 }
 

@@ -35,7 +35,7 @@ func (srv *Server) checkServable(field string, v *state.VPC, cidrs []netip.Prefi
 			return apierror.Invalid("field %q: %s is outside the data plane's network %s", field, cidr, srv.network)
 		}
 		for org := range srv.Store.Spaces() {
-			for other := range org.VPCs.All() {
+			for other := range object.Present(&org.VPCs, srv.Store.Now) {
 				if other != v && slices.ContainsFunc(other.CIDRs, cidr.Overlaps) {
 					return apierror.Conflict("field %q: %s overlaps VPC %q, which shares the data plane's network",
 						field, cidr, other.Identity)
@@ -111,7 +111,7 @@ func checkUnique[T object.Described](srv *Server, among *object.Collection[T], k
 	if !srv.switches.UniqueNames {
 		return nil
 	}
-	return object.CheckFree(among, kind, name, except)
+	return object.CheckFree(among, kind, name, except, srv.Store.Now)
 }
 
 // revised is an object's meta data after an update; the object itself is not

@@ -4,6 +4,13 @@ import (
 	"time"
 )
 
+// ProgramDelays are those of the program without any flags.
+func ProgramDelays() Delays {
+	// The vendor's Terraform provider takes a node pool that it has not read as deleted for an error.
+	return Delays{LoadbalancerCreate: 2 * time.Second, LoadbalancerDelete: time.Second,
+		KubernetesLinger: 5 * time.Second, TokenLifetime: time.Hour}
+}
+
 // Delays are how long the cloud takes. Zero means at once.
 type Delays struct {
 	// LoadbalancerCreate is how long a load balancer is `creating`, and has no

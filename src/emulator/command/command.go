@@ -9,12 +9,12 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/behaviour"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/loopback"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/netns"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/proxy"
@@ -102,6 +102,7 @@ func defaultClientNetworks() (texts []string) {
 }
 
 func (o *options) addCloudFlags(cmd *cobra.Command) {
+	o.delays = behaviour.ProgramDelays()
 	flags := cmd.Flags()
 	flags.StringVar(&o.plane, "data-plane", planeNone, "what moves packets: none, loopback (load balancers are real "+
 		"proxies on 127.N addresses), or netns (machines are network namespaces; root, Linux)")
@@ -118,9 +119,9 @@ func (o *options) addCloudFlags(cmd *cobra.Command) {
 		"exists, --seed and --machines are ignored")
 	flags.IntVar(&o.machines, "machines", 0,
 		"number of machines to add to the first subnet, named machine-00001 and so on")
-	flags.DurationVar(&o.delays.LoadbalancerCreate, "lb-create-delay", 2*time.Second,
+	flags.DurationVar(&o.delays.LoadbalancerCreate, "lb-create-delay", o.delays.LoadbalancerCreate,
 		"how long a new load balancer is creating")
-	flags.DurationVar(&o.delays.LoadbalancerDelete, "lb-delete-delay", time.Second,
+	flags.DurationVar(&o.delays.LoadbalancerDelete, "lb-delete-delay", o.delays.LoadbalancerDelete,
 		"how long a load balancer is deleting")
 	flags.DurationVar(&o.delays.LoadbalancerLinger, "lb-linger", 0,
 		"how long a load balancer is then still listed as deleted")
@@ -143,7 +144,7 @@ func (o *options) addCloudFlags(cmd *cobra.Command) {
 	o.addKubernetesDelays(flags)
 	flags.DurationVar(&o.delays.LabelFilters, "label-filter-lag", 0,
 		"how far lists with a label filter lag behind the others")
-	flags.DurationVar(&o.delays.TokenLifetime, "token-lifetime", time.Hour,
+	flags.DurationVar(&o.delays.TokenLifetime, "token-lifetime", o.delays.TokenLifetime,
 		"how long bearer tokens are good for; 0 is an hour")
 }
 
@@ -152,7 +153,7 @@ func (o *options) addKubernetesDelays(flags *pflag.FlagSet) {
 		"how long new clusters and node pools are provisioning")
 	flags.DurationVar(&o.delays.KubernetesDelete, "kubernetes-delete-delay", 0,
 		"how long clusters and node pools are deleting")
-	flags.DurationVar(&o.delays.KubernetesLinger, "kubernetes-linger", 0,
+	flags.DurationVar(&o.delays.KubernetesLinger, "kubernetes-linger", o.delays.KubernetesLinger,
 		"how long they are then still listed as deleted")
 }
 

@@ -29,6 +29,7 @@ type tool struct {
 	cloud      *emulator.Emulator
 	credential *credential
 	switches   emulator.Switches
+	delays     emulator.Delays
 	// subject is what is driven, for messages.
 	subject string
 	// known are the identities of the objects on the stage.

@@ -41,15 +41,15 @@ func (c *tool) named(path, name string) any {
 	return nil
 }
 
-// The region is named by its slug, and CIDRs stay in their order.
+// The region is named by its slug, and the provider writes its identity into the same field. CIDRs stay in their order.
 func TestTerraformVPC(t *testing.T) {
 	replay(t, func(c *tool) {
 		c.expect(http.MethodGet, "/v1/regions/nl-01", nil, http.StatusOK)
 		body := values{"name": "acc", "description": "", "cloudRegionIdentity": "nl-01",
 			"vpcCidrs": []string{"10.80.0.0/16"}}
 		path := c.ensure("/v1/vpcs", body)
-		c.shows(path, values{"name": "acc", "cloudRegion.slug": "nl-01", "cidrs": []string{"10.80.0.0/16"},
-			"labels": nil, "annotations": nil}, "slug", "status")
+		c.shows(path, values{"name": "acc", "cloudRegion.slug": "nl-01", "cloudRegion.identity": "nl-01",
+			"cidrs": []string{"10.80.0.0/16"}, "labels": nil, "annotations": nil}, "slug", "status")
 		ranges := []string{"10.81.0.0/16", "10.80.0.0/16"}
 		c.put(path, values{"name": "acc", "description": "d", "labels": values{"a": "b"},
 			"annotations": values{"c": "d"}, "vpcCidrs": ranges})

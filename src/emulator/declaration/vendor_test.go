@@ -1,38 +1,55 @@
 package declaration
 
 import (
+	"maps"
 	"net/http"
 	"testing"
 	"testing/synctest"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/behaviour"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/openapi/openapitest"
 )
 
 // values are the fields of an object.
 type values = map[string]any
 
-// replay replays what a tool of the vendor sends, in virtual time and with delays, to a cloud with the default
-// switches.
+// merged are the fields of two objects. Those of the second one come before those of the first one.
+func merged(fields, more values) values {
+	all := maps.Clone(fields)
+	maps.Copy(all, more)
+	return all
+}
+
+// replay replays what a tool of the vendor sends, in virtual time, to a cloud with the default switches: with all
+// delays, with those of the program without flags, and with none.
 func replay(t *testing.T, sequence func(*tool)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		cloud, err := emulator.New(emulator.Config{Seed: emulator.DualStackSeed(), Delays: delays(),
-			Middleware: openapitest.Middleware(t)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := &tool{T: t, cloud: cloud, credential: newCredential(t, cloud, ways()[0]), known: map[string]string{}}
-		c.on(t.Name(), func(c *tool) {
-			c.setUp([]prop{
-				{Name: "vpc", Path: "/v1/vpcs",
-					Body: values{"name": "vendor", "cloudRegionIdentity": "nl-01",
-						"vpcCidrs": []string{"10.70.0.0/16"}}},
-				{Name: "subnet", Path: "/v1/subnets",
-					Body: values{"name": "vendor", "vpcIdentity": "$vpc", "cidr": "10.70.0.0/24"}},
-			})
-			sequence(c)
+	for name, delays := range map[string]emulator.Delays{"delays": delays(), "program": behaviour.ProgramDelays(),
+		"at once": {}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { replayWith(t, delays, sequence) })
 		})
+	}
+}
+
+func replayWith(t *testing.T, delays emulator.Delays, sequence func(*tool)) {
+	t.Helper()
+	cloud, err := emulator.New(emulator.Config{Seed: emulator.DualStackSeed(), Delays: delays,
+		Middleware: openapitest.Middleware(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &tool{T: t, cloud: cloud, credential: newCredential(t, cloud, ways()[0]), known: map[string]string{},
+		delays: delays}
+	c.on(t.Name(), func(c *tool) {
+		c.setUp([]prop{
+			{Name: "vpc", Path: "/v1/vpcs",
+				Body: values{"name": "vendor", "cloudRegionIdentity": "nl-01", "vpcCidrs": []string{"10.70.0.0/16"}}},
+			{Name: "subnet", Path: "/v1/subnets",
+				Body: values{"name": "vendor", "vpcIdentity": "$vpc", "cidr": "10.70.0.0/24"}},
+		})
+		sequence(c)
 	})
 }
 
@@ -179,8 +196,10 @@ func TestTerraformMachine(t *testing.T) {
 		c.reads(path, want)
 		root, _ := at(c.ready(path), "persistentVolume.identity").(string)
 		c.reads("/v1/volumes/"+root, values{"size": 12, "volumeType.name": name, "status": "Attached"})
-		c.put(path, values{"name": "m", "description": "d", "labels": nil, "annotations": nil, "state": nil})
-		want["description"] = "d"
+		c.put(path, values{"name": "m", "description": "d", "labels": nil, "annotations": nil, "subnet": "$subnet",
+			"state": "running", "availabilityZone": "nl-01b", "machineType": "pgp-small", "deleteProtection": false,
+			"securityGroupAttachments": []string{}})
+		want["description"], want["deleteProtection"] = "d", false
 		c.reads(path, want)
 		c.gone(path)
 	})

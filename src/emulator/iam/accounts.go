@@ -52,7 +52,7 @@ type createdCredential struct {
 func accounts() resource.Kind[*Directory, *ServiceAccount, wire.MetaInput] {
 	return resource.Kind[*Directory, *ServiceAccount, wire.MetaInput]{
 		Name: "service account", Prefix: "sa", Path: "/v1/service-accounts", Single: true, Partial: true,
-		Meta:  named,
+		Meta: named, Longest: lengths(),
 		Among: func(d *Directory, _ *request) (*object.Collection[*ServiceAccount], error) { return &d.Accounts, nil },
 		New: func(_ *Directory, _ *request, record object.Record, _ *wire.MetaInput) (*ServiceAccount, error) {
 			return &ServiceAccount{record}, nil
@@ -89,8 +89,8 @@ func (d *Directory) releaseAccount(_ *request, a *ServiceAccount) error {
 func credentials() resource.Kind[*Directory, *AccessCredential, credentialInput] {
 	return resource.Kind[*Directory, *AccessCredential, credentialInput]{
 		Name: "access credential", Prefix: "sac", Path: "/v1/service-accounts/{id}/access-credentials",
-		Key:   "credential",
-		Meta:  func(in *credentialInput) wire.MetaInput { return in.MetaInput },
+		Key:  "credential",
+		Meta: func(in *credentialInput) wire.MetaInput { return in.MetaInput }, Longest: lengths(),
 		Among: (*Directory).credentialsOf,
 		New:   (*Directory).newCredential,
 		View: func(_ *Directory, _ *request, c *AccessCredential) any {

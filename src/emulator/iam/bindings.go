@@ -34,7 +34,7 @@ type bindingView struct {
 func bindings() resource.Kind[*Directory, *Binding, bindingInput] {
 	return resource.Kind[*Directory, *Binding, bindingInput]{
 		Name: "role binding", Prefix: "rb", Path: "/v1/iam/roles/{id}/bindings", Key: "binding",
-		Meta: func(in *bindingInput) wire.MetaInput { return in.MetaInput },
+		Meta: func(in *bindingInput) wire.MetaInput { return in.MetaInput }, Longest: lengths(),
 		Among: func(d *Directory, r *request) (*object.Collection[*Binding], error) {
 			role, err := roles().Named(d, r)
 			if err != nil {

@@ -117,5 +117,11 @@ func checkScopes(field string, texts []string) error {
 	return nil
 }
 
+// lengths are those that the vendor's Terraform provider permits.
+func lengths() object.Lengths { return object.Lengths{Name: 255} }
+
+// federationLengths are lengths for federated identities and their providers.
+func federationLengths() object.Lengths { return object.Lengths{Name: 255, Description: 1024} }
+
 // named is what the bodies of most requests say about the meta data.
 func named(in *wire.MetaInput) wire.MetaInput { return *in }

@@ -18,7 +18,10 @@ import (
 const IssuerURL = "https://issuer.emulator.invalid"
 
 // active is the status of what may be used. All other statuses end its use.
-const active = "active"
+const (
+	active  = "active"
+	expired = "expired"
+)
 
 // Provider is an issuer of tokens.
 type Provider struct {
@@ -56,7 +59,7 @@ func (f *FederatedIdentity) Valid(now time.Time) bool { return f.status(now) == 
 
 func (f *FederatedIdentity) status(now time.Time) string {
 	if f.Status == active && f.ExpiresAt != nil && !now.Before(*f.ExpiresAt) {
-		return "expired"
+		return expired
 	}
 	return f.Status
 }
@@ -97,11 +100,11 @@ func identify(m wire.Meta) identified {
 func providers() resource.Kind[*Directory, *Provider, providerInput] {
 	return resource.Kind[*Directory, *Provider, providerInput]{
 		Name: "federated identity provider", Prefix: "fip", Path: "/v1/federated-identity-providers", Single: true,
-		Partial: true,
-		Meta:    func(in *providerInput) wire.MetaInput { return in.MetaInput },
-		Among:   func(d *Directory, _ *request) (*object.Collection[*Provider], error) { return &d.Providers, nil },
-		New:     (*Directory).newProvider,
-		Change:  (*Directory).changeProvider,
+		Partial: true, Longest: federationLengths(),
+		Meta:   func(in *providerInput) wire.MetaInput { return in.MetaInput },
+		Among:  func(d *Directory, _ *request) (*object.Collection[*Provider], error) { return &d.Providers, nil },
+		New:    (*Directory).newProvider,
+		Change: (*Directory).changeProvider,
 		Release: func(d *Directory, _ *request, p *Provider) error {
 			for f := range d.Federated.All() {
 				if f.Provider == p.Identity {
@@ -189,8 +192,8 @@ type federatedView struct {
 func federatedIdentities() resource.Kind[*Directory, *FederatedIdentity, federatedInput] {
 	return resource.Kind[*Directory, *FederatedIdentity, federatedInput]{
 		Name: "federated identity", Prefix: "fi", Path: "/v1/federated-identities", Single: true,
-		Partial: true,
-		Meta:    func(in *federatedInput) wire.MetaInput { return in.MetaInput },
+		Partial: true, Longest: federationLengths(),
+		Meta: func(in *federatedInput) wire.MetaInput { return in.MetaInput },
 		Among: func(d *Directory, _ *request) (*object.Collection[*FederatedIdentity], error) {
 			return &d.Federated, nil
 		},
@@ -202,7 +205,7 @@ func federatedIdentities() resource.Kind[*Directory, *FederatedIdentity, federat
 
 func (d *Directory) viewFederated(r *request, f *FederatedIdentity) any {
 	view := &federatedView{
-		identified: identify(f.Meta), Subject: f.Subject, Audiences: f.Audiences, Match: f.Match,
+		identified: identify(f.Meta), Subject: f.Subject, Audiences: object.List(f.Audiences), Match: f.Match,
 		Scopes: object.List(f.Scopes), Status: f.status(r.Now), ExpiresAt: f.ExpiresAt, LastUsedAt: f.LastUsedAt,
 		Conditions: f.Conditions,
 	}
@@ -242,7 +245,8 @@ func (*Directory) changeFederated(_ *request, f *FederatedIdentity, record objec
 	if in.Scopes != nil {
 		next.Scopes = in.Scopes
 	}
-	if in.Status != "" {
+	// The vendor's Terraform provider sends the status that it read, and expiresAt decides whether that is expired.
+	if in.Status != "" && in.Status != expired {
 		next.Status = in.Status
 	}
 	if in.ExpiresAt != nil {
@@ -269,10 +273,8 @@ func (f *FederatedIdentity) check() error {
 		return apierror.Invalid("field \"audienceMatchMode\" must be one of %v, not %q", matches, f.Match)
 	case f.Subject == "":
 		return apierror.Invalid("field \"providerSubject\" is required")
-	case len(f.Audiences) == 0:
-		return apierror.Invalid("field \"trustedAudiences\" must have at least one audience")
 	case !slices.Contains([]string{active, "inactive", "revoked"}, f.Status):
-		return apierror.Invalid("field \"status\" must be active, inactive or revoked, not %q", f.Status)
+		return apierror.Invalid("field \"status\" must be active, inactive, revoked or expired, not %q", f.Status)
 	}
 	for claim, value := range f.Conditions {
 		switch value.(type) {

@@ -18,6 +18,8 @@ import (
 const (
 	owner  = "OWNER"
 	member = "MEMBER"
+	// admin is a role in teams only.
+	admin = "ADMIN"
 )
 
 // Member is a person in the organisation. The slug is the subject of the person.
@@ -98,8 +100,9 @@ func (d *Directory) checkOwners(without *Member) error {
 		without.Identity)
 }
 
-func checkRole(role string) error {
-	if roles := []string{owner, member}; !slices.Contains(roles, role) {
+// checkRole refuses a role that is neither one of those of the organisation nor one of some more.
+func checkRole(role string, more ...string) error {
+	if roles := append([]string{owner, member}, more...); !slices.Contains(roles, role) {
 		return apierror.Invalid("field \"role\" must be one of %v, not %q", roles, role)
 	}
 	return nil

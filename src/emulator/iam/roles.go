@@ -44,7 +44,7 @@ type roleView struct {
 
 func roles() resource.Kind[*Directory, *Role, wire.MetaInput] {
 	return resource.Kind[*Directory, *Role, wire.MetaInput]{
-		Name: "role", Prefix: "role", Path: "/v1/iam/roles", Single: true, Meta: named,
+		Name: "role", Prefix: "role", Path: "/v1/iam/roles", Single: true, Meta: named, Longest: lengths(),
 		Among: func(d *Directory, _ *request) (*object.Collection[*Role], error) { return &d.Roles, nil },
 		New: func(_ *Directory, _ *request, record object.Record, _ *wire.MetaInput) (*Role, error) {
 			return &Role{record}, nil

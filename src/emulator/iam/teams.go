@@ -50,7 +50,7 @@ type teamMemberView struct {
 
 func teams() resource.Kind[*Directory, *Team, wire.MetaInput] {
 	return resource.Kind[*Directory, *Team, wire.MetaInput]{
-		Name: "team", Prefix: "team", Path: "/v1/teams", Single: true, Meta: named,
+		Name: "team", Prefix: "team", Path: "/v1/teams", Single: true, Meta: named, Longest: lengths(),
 		Among: func(d *Directory, _ *request) (*object.Collection[*Team], error) { return &d.Teams, nil },
 		New: func(_ *Directory, _ *request, record object.Record, _ *wire.MetaInput) (*Team, error) {
 			return &Team{record}, nil
@@ -130,7 +130,7 @@ func (d *Directory) newTeamMember(r *request, record object.Record, in *teamMemb
 	}
 	m := &TeamMember{Record: record, Team: team.Identity, Member: person.Identity, Role: cmp.Or(in.Role, member)}
 	m.Slug = person.Slug
-	if err := checkRole(m.Role); err != nil {
+	if err := checkRole(m.Role, admin); err != nil {
 		return nil, err
 	}
 	team.Touch(r.Now)
@@ -162,7 +162,7 @@ func (d *Directory) seedTeamMember(t *Team, in seed.TeamMember, now time.Time) e
 	m := &TeamMember{Team: t.Identity, Member: person.Identity, Role: cmp.Or(in.Role, member),
 		Record: Recorded("tm", seed.Object{Identity: in.Identity, Details: seed.Details{Slug: person.Slug,
 			History: seed.History{CreatedAt: in.CreatedAt}}}, func(string) bool { return false }, now)}
-	return errors.Join(checkRole(m.Role), object.Insert(&d.TeamMembers, m))
+	return errors.Join(checkRole(m.Role, admin), object.Insert(&d.TeamMembers, m))
 }
 
 func (d *Directory) describeTeams() (out []seed.Team) {

@@ -111,7 +111,7 @@ func (d *Directory) seedFederated(account *ServiceAccount, in seed.FederatedIden
 	if in.Provider == "" && (in.Keys == "") != (in.Issuer == "") {
 		return errors.New("give the issuer and its keys, or neither to trust the emulator's own tokens")
 	}
-	if in.Subject == "" || len(in.Audiences) == 0 {
+	if in.Subject == "" || len(in.Audiences) == 0 && in.CreatedAt.IsZero() {
 		return errors.New("a subject and at least one audience are needed")
 	}
 	f := &FederatedIdentity{
@@ -224,16 +224,16 @@ func (f *FederatedIdentity) TrustedClaims() map[string]any {
 	return all
 }
 
-// accepts compares the audiences of a token with the trusted ones.
+// accepts compares the audiences of a token with the trusted ones. Without trusted ones, it accepts no token.
 func accepts(m seed.AudienceMatch, trusted, said []string) bool {
 	inSaid := func(audience string) bool { return slices.Contains(said, audience) }
 	missing := slices.ContainsFunc(trusted, func(audience string) bool { return !inSaid(audience) })
 	foreign := slices.ContainsFunc(said, func(audience string) bool { return !slices.Contains(trusted, audience) })
 	switch m { //nolint:exhaustive // any is the default
 	case seed.MatchExact:
-		return !missing && !foreign
+		return len(trusted) > 0 && !missing && !foreign
 	case seed.MatchAll:
-		return !missing
+		return len(trusted) > 0 && !missing
 	}
 	return slices.ContainsFunc(trusted, inSaid)
 }

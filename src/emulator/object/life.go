@@ -1,6 +1,7 @@
 package object
 
 import (
+	"iter"
 	"time"
 )
 
@@ -73,6 +74,32 @@ func (l *Life) DeletedAt() time.Time { return l.removedAt.Add(l.deletingTakes) }
 
 // GoneAt is when a deleted object is no longer listed.
 func (l *Life) GoneAt() time.Time { return l.DeletedAt().Add(l.lingers) }
+
+// Present are those objects of a collection that are not only still listed as deleted.
+func Present[T Keyed](all *Collection[T], now time.Time) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for item := range all.All() {
+			living, takesTime := any(item).(interface {
+				Active() bool
+				At(now time.Time) Phase
+			})
+			if takesTime && !living.Active() && living.At(now) >= Deleted {
+				continue
+			}
+			if !yield(item) {
+				return
+			}
+		}
+	}
+}
+
+// Count is the number of objects that are present.
+func Count[T Keyed](all *Collection[T], now time.Time) (n int) {
+	for range Present(all, now) {
+		n++
+	}
+	return n
+}
 
 // Transition is when the object entered its phase.
 func (l *Life) Transition(created, now time.Time) time.Time {

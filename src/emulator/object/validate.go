@@ -3,6 +3,7 @@ package object
 import (
 	"cmp"
 	"slices"
+	"time"
 	"unicode/utf8"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
@@ -60,8 +61,8 @@ func OneOf(field, value string, known ...string) error {
 }
 
 // CheckFree refuses a name that another object of the kind has.
-func CheckFree[T Described](among *Collection[T], kind, name, except string) error {
-	for item := range among.All() {
+func CheckFree[T Described](among *Collection[T], kind, name, except string, now time.Time) error {
+	for item := range Present(among, now) {
 		if other := item.Nested(); other.Name == name && other.Identity != except {
 			return apierror.Conflict("field \"name\": %s %q is called %q already", kind, other.Identity, name)
 		}

@@ -45,6 +45,8 @@ type Kind[S any, T object.Described, In any] struct {
 	Among func(S, *Request) (*object.Collection[T], error)
 	// Meta is what a body says about the meta data. Objects of a kind without it have no names.
 	Meta func(*In) wire.MetaInput
+	// Longest bounds names and descriptions.
+	Longest object.Lengths
 	// New makes an object, which is not added yet. Without it, there is no POST.
 	New func(S, *Request, object.Record, *In) (T, error)
 	// Change changes an object, or returns an error and changes nothing. Without it, there is no PUT.
@@ -177,7 +179,7 @@ func (k Kind[S, T, In]) describe(r *Request, among *object.Collection[T], in *In
 	}
 	meta := k.Meta(in)
 	described := object.Spec{Name: object.Kept(meta.Name, ""), Description: object.Kept(meta.Description, ""),
-		Labels: meta.Labels, Annotations: meta.Annotations}
+		Labels: meta.Labels, Annotations: meta.Annotations, Longest: k.Longest}
 	if err := object.CheckMeta(described); err != nil {
 		return object.Record{}, err
 	}
@@ -188,7 +190,7 @@ func (k Kind[S, T, In]) checkName(r *Request, among *object.Collection[T], name,
 	if !r.UniqueNames {
 		return nil
 	}
-	return object.CheckFree(among, k.Name, name, except)
+	return object.CheckFree(among, k.Name, name, except, r.Now)
 }
 
 // revise is the meta data of an object after an update.
@@ -202,7 +204,7 @@ func (k Kind[S, T, In]) revise(r *Request, among *object.Collection[T], item T, 
 		return next, nil
 	}
 	meta, rules := k.Meta(in), r.Rules
-	rules.Merge = rules.Merge || k.Partial
+	rules.Merge, rules.Longest = rules.Merge || k.Partial, k.Longest
 	if err := next.Describe(rules, meta.Name, meta.Description, meta.Labels, meta.Annotations, r.Now); err != nil {
 		return next, err
 	}

@@ -75,7 +75,7 @@ func Loopback(network netip.Prefix) (Seed, error) {
 func seedIn(network, subnet, public []netip.Prefix) Seed {
 	return Seed{
 		Regions: []Region{{
-			Identity: "region-emulator000000000001", Name: DefaultRegion,
+			Identity: DefaultRegion, Name: DefaultRegion,
 			Zones:           []string{"nl-01a", "nl-01b", "nl-01c"},
 			PublicAddresses: public,
 		}},

@@ -39,6 +39,7 @@ type Seed struct {
 
 // Region is a region and its zones.
 type Region struct {
+	// Identity is the name when empty.
 	Identity string `yaml:"identity,omitempty"`
 	// Name is the slug too, e.g. "nl-01".
 	Name string `yaml:"name,omitempty"`

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -86,8 +87,9 @@ func (s *Store) seedRegion(in seed.Region, now time.Time) error {
 	if in.Name == "" || len(in.Zones) == 0 {
 		return fmt.Errorf("a region needs a name and at least one zone")
 	}
-	r := &region{Record: recorded("region", seed.Object{Identity: in.Identity, Name: in.Name, Details: in.Details},
-		s.Regions.HasSlug, now)}
+	// The vendor's Terraform provider writes the identity into the field where its user wrote the name.
+	r := &region{Record: recorded("region", seed.Object{Identity: cmp.Or(in.Identity, in.Name), Name: in.Name,
+		Details: in.Details}, s.Regions.HasSlug, now)}
 	for _, name := range in.Zones {
 		zone := object.NewRecord("zone", object.Spec{Identity: in.ZoneIdentities[name], Name: name},
 			func(string) bool { return false }, r.CreatedAt)

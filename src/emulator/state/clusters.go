@@ -7,6 +7,8 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
@@ -54,9 +56,31 @@ func (s *Store) kubernetesVersion(ref string) (*KubernetesVersion, bool) {
 	return s.KubernetesVersions.Find(object.Slugify(ref))
 }
 
-// KubernetesVersionFor resolves a version that can be chosen.
+// newestKubernetesVersion is the newest version that can be chosen.
+func (s *Store) newestKubernetesVersion() (newest *KubernetesVersion, found bool) {
+	for v := range s.KubernetesVersions.All() {
+		if v.Enabled && (!found || slices.Compare(v.numbers(), newest.numbers()) > 0) {
+			newest, found = v, true
+		}
+	}
+	return newest, found
+}
+
+// numbers are those of a name such as 1.34.1.
+func (v *KubernetesVersion) numbers() (numbers []int) {
+	for part := range strings.SplitSeq(v.Name, ".") {
+		number, _ := strconv.Atoi(part)
+		numbers = append(numbers, number)
+	}
+	return numbers
+}
+
+// KubernetesVersionFor resolves a version that can be chosen; an empty reference means the newest one.
 func (s *Store) KubernetesVersionFor(ref string) (*KubernetesVersion, error) {
 	found, ok := s.kubernetesVersion(ref)
+	if ref == "" {
+		found, ok = s.newestKubernetesVersion()
+	}
 	switch {
 	case !ok:
 		return nil, apierror.Invalid("field \"kubernetesVersionIdentity\": version %q not found", ref)

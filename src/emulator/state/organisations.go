@@ -120,23 +120,23 @@ func QuotaKinds() []QuotaKind {
 		{Name: QuotaProjects, description: "Projects", standard: standardLimit,
 			Count: func(o *Organisation) int { return o.Projects.Len() }},
 		{Name: QuotaVPCs, description: "VPCs", standard: standardLimit,
-			Count: func(o *Organisation) int { return o.VPCs.Len() }},
+			Count: func(o *Organisation) int { return object.Count(&o.VPCs, o.Store.Now) }},
 		{Name: QuotaSubnets, description: "Subnets", standard: standardLimit,
-			Count: func(o *Organisation) int { return o.Subnets.Len() }},
+			Count: func(o *Organisation) int { return object.Count(&o.Subnets, o.Store.Now) }},
 		{Name: QuotaRouteTables, description: "Route tables", standard: standardLimit,
 			Count: func(o *Organisation) int { return o.RouteTables.Len() }},
 		{Name: QuotaRoutes, description: "Routes of one route table", standard: standardLimit, Count: mostRoutes,
 			perObject: true},
 		{Name: QuotaNATGateways, description: "NAT gateways", standard: standardLimit,
-			Count: func(o *Organisation) int { return o.NATGateways.Len() }},
+			Count: func(o *Organisation) int { return object.Count(&o.NATGateways, o.Store.Now) }},
 		{Name: QuotaSecurityGroups, description: "Security groups", standard: standardLimit,
-			Count: func(o *Organisation) int { return o.SecurityGroups.Len() }},
+			Count: func(o *Organisation) int { return object.Count(&o.SecurityGroups, o.Store.Now) }},
 		{Name: QuotaReservedIPs, description: "Reserved IPs", standard: standardLimit,
-			Count: func(o *Organisation) int { return o.ReservedIPs.Len() }},
+			Count: func(o *Organisation) int { return object.Count(&o.ReservedIPs, o.Store.Now) }},
 		{Name: QuotaMachines, description: "Machines", standard: standardLimit,
-			Count: func(o *Organisation) int { return o.Machines.Len() }},
+			Count: func(o *Organisation) int { return object.Count(&o.Machines, o.Store.Now) }},
 		{Name: QuotaLoadbalancers, description: "Load balancers", standard: standardLimit,
-			Count: func(o *Organisation) int { return o.Loadbalancers.Len() }},
+			Count: func(o *Organisation) int { return object.Count(&o.Loadbalancers, o.Store.Now) }},
 		{Name: QuotaListeners, description: "Listeners of one load balancer", standard: maxListeners,
 			Count: mostListeners, perObject: true},
 		{Name: QuotaTargetGroups, description: "Target groups", standard: standardLimit,
@@ -148,15 +148,15 @@ func QuotaKinds() []QuotaKind {
 		{Name: QuotaFilesystems, description: "NFS file systems", standard: standardLimit,
 			Count: func(o *Organisation) int { return o.Filesystems.Len() }},
 		{Name: QuotaVolumes, description: "Volumes", standard: standardLimit,
-			Count: func(o *Organisation) int { return o.Volumes.Len() }},
+			Count: func(o *Organisation) int { return object.Count(&o.Volumes, o.Store.Now) }},
 		{Name: QuotaVolumeSize, description: "GiB of all volumes", standard: 10 * standardLimit,
 			Count: volumeGigabytes},
 		{Name: QuotaSnapshots, description: "Snapshots of volumes", standard: standardLimit,
-			Count: func(o *Organisation) int { return o.Snapshots.Len() }},
+			Count: func(o *Organisation) int { return object.Count(&o.Snapshots, o.Store.Now) }},
 		{Name: QuotaSnapshotPolicies, description: "Snapshot policies", standard: standardLimit,
 			Count: func(o *Organisation) int { return o.SnapshotPolicies.Len() }},
 		{Name: QuotaClusters, description: "Kubernetes clusters", service: "kubernetes", standard: standardLimit,
-			Count: func(o *Organisation) int { return o.Clusters.Len() }},
+			Count: func(o *Organisation) int { return object.Count(&o.Clusters, o.Store.Now) }},
 		{Name: QuotaBuckets, description: "Buckets", service: "objectStorage", standard: standardLimit,
 			Count: func(o *Organisation) int { return o.Buckets.Len() }},
 	}
@@ -183,7 +183,7 @@ func mostRoutes(o *Organisation) int {
 
 func mostListeners(o *Organisation) int {
 	most := 0
-	for lb := range o.Loadbalancers.All() {
+	for lb := range object.Present(&o.Loadbalancers, o.Store.Now) {
 		most = max(most, len(lb.Listeners))
 	}
 	return most

@@ -258,7 +258,7 @@ func (s *Store) VolumeTypeFor(field, ref string) (*VolumeType, error) {
 
 // volumeGigabytes is the size of all volumes of a space.
 func volumeGigabytes(o *Organisation) (total int) {
-	for v := range o.Volumes.All() {
+	for v := range object.Present(&o.Volumes, o.Store.Now) {
 		total += v.Size
 	}
 	return total

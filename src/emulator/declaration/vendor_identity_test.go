@@ -1,0 +1,58 @@
+package declaration
+
+import (
+	"maps"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Names have up to 255 characters, and members of teams can be administrators of them.
+func TestTerraformTeam(t *testing.T) {
+	replay(t, func(c *tool) {
+		long := strings.Repeat("n", 255)
+		body := values{"name": long, "description": "d", "labels": nil, "annotations": nil}
+		path := c.ensure("/v1/teams", body)
+		for _, role := range []string{"ADMIN", "OWNER", "MEMBER"} {
+			joined := c.expect(http.MethodPost, path+"/members", values{"userIdentity": "user-emulator000000000001",
+				"role": role}, http.StatusCreated)
+			c.reads(path, values{"name": long, "members.*.role": []string{role}})
+			member, _ := at(joined, "identity").(string)
+			c.expect(http.MethodDelete, path+"/members/"+member, nil, http.StatusNoContent)
+		}
+		body["name"] = "team"
+		c.put(path, body)
+		c.reads(path, body)
+		c.gone(path)
+	})
+}
+
+// A federated identity can trust no audience, and a status that was read can be sent back.
+func TestTerraformFederatedIdentity(t *testing.T) {
+	replay(t, func(c *tool) {
+		text := strings.Repeat("d", 1024)
+		c.setUp([]prop{
+			{Name: "account", Path: "/v1/service-accounts", Body: values{"name": strings.Repeat("a", 255)}},
+			{Name: "provider", Path: "/v1/federated-identity-providers", Body: values{"name": strings.Repeat("p", 255),
+				"description": text, "providerIssuer": "https://a.example", "status": "active"}},
+		})
+		end := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
+		body := values{"name": strings.Repeat("f", 255), "description": text, "trustedAudiences": []string{},
+			"audienceMatchMode": "all", "allowedScopes": []string{"api:read"}, "expiresAt": end}
+		create := values{"serviceAccountIdentity": "$account", "providerIdentity": "$provider", "providerSubject": "s"}
+		maps.Copy(create, body)
+		path := c.ensure("/v1/federated-identities", create)
+		c.reads(path, body)
+		<-time.After(2 * time.Hour)
+		body["status"] = "expired"
+		c.reads(path, body)
+		c.put(path, body)
+		c.reads(path, body)
+		body["expiresAt"] = time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
+		c.put(path, body)
+		body["status"] = "active"
+		c.reads(path, body)
+		c.gone(path)
+	})
+}
