@@ -102,6 +102,7 @@ prepare_caches() {
 		mkdir -p "$cache/mod/cache/download" "$cache/build"
 		cp -a "$modules/cache/download/." "$cache/mod/cache/download/" 2>/dev/null || true
 	fi
+	mkdir -p "$cache/lint" # the ordinary user cannot make it
 	export GOMODCACHE=$cache/mod GOCACHE=$cache/build GOLANGCI_LINT_CACHE=$cache/lint
 	chown -R "$account:" "$cache"/*/
 }

@@ -14,5 +14,5 @@ func init() { watch.DefaultChanSize = 10_000 } //nolint:gochecknoinits // Only a
 // apply: with them, each write builds a table of all kinds, which takes half of the processor time of tests with many
 // Nodes.
 func NewClient(objects ...runtime.Object) *fake.Clientset {
-	return fake.NewSimpleClientset(objects...) //nolint:staticcheck // Its successor keeps managed fields.
+	return fake.NewSimpleClientset(objects...)
 }

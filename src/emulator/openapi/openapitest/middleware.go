@@ -16,6 +16,8 @@ type Reporter interface {
 }
 
 // shared and sampling make the checkers of a process.
+//
+//nolint:gochecknoglobals // Reading the document takes longer than most tests.
 var (
 	shared   = sync.OnceValues(New)
 	sampling = sync.OnceValues(func() (*Checker, error) { return NewSampling(someBodies) })
