@@ -27,6 +27,7 @@ func pluginShows(t *testing.T, l *lab) {
 	namespace := l.runServers(t, "worker-1", "worker-2")
 	name := l.createService(t, namespace, portHTTP)
 	l.awaitWeb(t, l.addressOf(t, namespace, name), "worker-1", "worker-2")
+	l.othersEnded(t)
 	program := filepath.Join(t.TempDir(), "kubectl-thalassa")
 	if err := os.Symlink(host.Program(t), program); err != nil {
 		t.Fatal(err)
@@ -57,6 +58,24 @@ func pluginShows(t *testing.T, l *lab) {
 	if output, _ := command("top --once").Output(); !strings.Contains(string(output), want) {
 		t.Errorf("kubectl thalassa top lacks %q:\n%s", want, output)
 	}
+}
+
+// othersEnded waits until no namespace is being deleted. Those of earlier proofs are, and the cluster is not in order
+// until their Services are gone.
+func (l *lab) othersEnded(t *testing.T) {
+	t.Helper()
+	eventually(t, "no namespace is being deleted", func(ctx context.Context) error {
+		namespaces, err := l.API().CoreV1().Namespaces().List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		for _, namespace := range namespaces.Items {
+			if namespace.DeletionTimestamp != nil {
+				return fmt.Errorf("namespace %s is being deleted", namespace.Name)
+			}
+		}
+		return nil
+	})
 }
 
 // serverOnMachines is where machines find the API server. The kubeconfig has its address on this machine.
