@@ -41,7 +41,8 @@ const checkedYAML = `
 
 // farYAML is another VPC of the seed, with a machine.
 const farYAML = `
-  - {identity: vpc-far, name: far, region: nl-01, cidrs: [10.8.0.0/16], subnets: [{identity: subnet-far, name: far, cidrs: [10.8.1.0/24]}]}
+  - {identity: vpc-far, name: far, region: nl-01, cidrs: [10.8.0.0/16],
+     subnets: [{identity: subnet-far, name: far, cidrs: [10.8.1.0/24]}]}
   machines:
   - {identity: vm-far, name: far, subnet: subnet-far}
 `

@@ -111,7 +111,7 @@ func (p *resourcePages) index() string {
 	info := p.parts[common].Info
 	fmt.Fprintf(&page, "# %s\n\n<!-- Made by \"make generate\" from src/emulator/openapi. -->\n\n%s\n", info.Title,
 		wrapped(info.Summary+" The [emulator](../../src/emulator/README.md) answers the same as an OpenAPI 3.1 "+
-			"document at `/openapi.json`, without credentials. Almost all tests of this repository compare "+
+			"document at `/openapi.json`, without credentials. The README says which tests compare "+
 			"requests and answers with it."))
 	for paragraph := range strings.SplitSeq(strings.TrimSpace(info.Description), "\n\n") {
 		fmt.Fprintf(&page, "\n%s\n", wrapped(paragraph))

@@ -19,33 +19,35 @@ import (
 // bodies compares bodies with their schemas. It remembers those that are as described, because tests read the same
 // lists again and again.
 type bodies struct {
-	valid sync.Map
 	// limit is how many different bodies are compared with each schema; 0 is all.
 	limit int
 
-	mu       sync.Mutex
-	compared map[*jsonschema.Schema]int
+	mu    sync.Mutex
+	valid map[*jsonschema.Schema]map[[sha256.Size]byte]bool // the hashes of bodies
 }
 
 // enough says whether as many bodies as the limit are as this schema says.
 func (b *bodies) enough(schema *jsonschema.Schema) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.limit > 0 && b.compared[schema] >= b.limit
+	return b.limit > 0 && len(b.valid[schema]) >= b.limit
 }
 
-// remember remembers a body that is as its schema says.
-func (b *bodies) remember(body key) {
-	b.valid.Store(body, nil)
+// isValid says whether a body with that hash is known to be as the schema says.
+func (b *bodies) isValid(schema *jsonschema.Schema, hash [sha256.Size]byte) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.compared[body.schema]++
+	return b.valid[schema][hash]
 }
 
-// key is a body and its schema.
-type key struct {
-	schema  *jsonschema.Schema
-	content [sha256.Size]byte
+// remember remembers the hash of a body that is as its schema says.
+func (b *bodies) remember(schema *jsonschema.Schema, hash [sha256.Size]byte) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.valid[schema] == nil {
+		b.valid[schema] = map[[sha256.Size]byte]bool{}
+	}
+	b.valid[schema][hash] = true
 }
 
 // validate compares a body in JSON with its schema: a list item by item.
@@ -69,8 +71,8 @@ func (b *bodies) validateOne(schema *jsonschema.Schema, body []byte) error {
 	if b.enough(schema) {
 		return nil
 	}
-	known := key{schema, sha256.Sum256(body)}
-	if _, found := b.valid.Load(known); found {
+	hash := sha256.Sum256(body)
+	if b.isValid(schema, hash) {
 		return nil
 	}
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
@@ -80,7 +82,7 @@ func (b *bodies) validateOne(schema *jsonschema.Schema, body []byte) error {
 	if err := conforms(schema, value); err != nil {
 		return fmt.Errorf("%w\nin the body %s", err, excerpt(body))
 	}
-	b.remember(known)
+	b.remember(schema, hash)
 	return nil
 }
 

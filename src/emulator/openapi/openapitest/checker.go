@@ -7,6 +7,7 @@ package openapitest
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"net/http"
@@ -70,7 +71,7 @@ func newChecker(document *openapi.Document, content []byte) (*Checker, error) {
 		return nil, err
 	}
 	c := &Checker{mux: http.NewServeMux(), operations: map[string]*operation{}, accepted: map[string]bool{},
-		known: bodies{compared: map[*jsonschema.Schema]int{}}}
+		known: bodies{valid: map[*jsonschema.Schema]map[[sha256.Size]byte]bool{}}}
 	if c.refusal, err = compiler.Compile(pointer("components", "schemas", "Error")); err != nil {
 		return nil, err
 	}
