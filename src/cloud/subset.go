@@ -20,7 +20,7 @@ type ranking struct {
 
 // newRanking returns the ranking of machines in zones. A machine without a zone belongs to one of the other zones,
 // which its identity decides: as a zone of its own it would be a target of all Services.
-func newRanking(machines []string, zoneOf map[string]string) *ranking {
+func newRanking(machines []string, zoneOf map[string]string, notReady []string) *ranking {
 	var names []string
 	for _, machine := range machines {
 		if zone := zoneOf[machine]; zone != "" {
@@ -29,7 +29,8 @@ func newRanking(machines []string, zoneOf map[string]string) *ranking {
 	}
 	slices.Sort(names)
 	names = slices.Compact(names)
-	r := &ranking{machines: machines, zoneHashes: make([]uint64, max(1, len(names)))}
+	slices.Sort(notReady)
+	r := &ranking{machines: machines, zoneHashes: make([]uint64, max(1, len(names))), notReady: notReady}
 	for i, name := range names {
 		r.zoneHashes[i] = hashOf(name)
 	}
@@ -67,7 +68,7 @@ func (t Targets) Subset(uid string, limit int, observed []string) Targets {
 	}
 	ranking := t.ranking
 	if ranking == nil {
-		ranking = newRanking(candidates, nil)
+		ranking = newRanking(candidates, nil, nil)
 	}
 	seed := hashOf(uid)
 	chosen := ranking.chooseReady(seed, limit, candidates, observed)

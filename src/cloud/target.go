@@ -93,9 +93,7 @@ func ChooseTargets(nodes []*corev1.Node, identify Identify) Targets {
 	targets.Joining, targets.JoiningNames = sortByIdentity(targets.Joining, targets.JoiningNames)
 	targets.Excluded, targets.ExcludedNames = sortByIdentity(targets.Excluded, targets.ExcludedNames)
 	targets.Incomplete = targets.Incomplete || len(targets.Joining) > 0
-	targets.ranking = newRanking(targets.Machines(), zoneOf)
-	slices.Sort(notReady)
-	targets.ranking.notReady = notReady
+	targets.ranking = newRanking(targets.Machines(), zoneOf, notReady)
 	return targets
 }
 

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/providerid"
 )
 
 // targetCount wants so many targets of all target groups, which are the same ones, and returns them.
@@ -104,6 +105,26 @@ func TestMaxTargetsChanges(t *testing.T) {
 		l.targetCount("one node", 1)
 		l.settle(web, nodes)
 		l.targetCount("the nodes are back", 2)
+	})
+}
+
+// TestMaxTargetsOfExcludedNodes: other nodes take the places of nodes that may receive no traffic.
+func TestMaxTargetsOfExcludedNodes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newFeatureLab(t)
+		nodes, web := l.nodes("a", "b", "c", "d", "e"), serviceWith(annotated("max-targets", "2"))
+		l.settle(web, nodes)
+		before := l.targetCount("before", 2)
+		for _, node := range nodes {
+			if node.Spec.ProviderID == providerid.Of(before[0]) || node.Spec.ProviderID == providerid.Of(before[1]) {
+				node.Labels = map[string]string{corev1.LabelNodeExcludeBalancers: ""}
+			}
+		}
+		l.settle(web, nodes)
+		if after := l.targetCount("without the excluded ones", 2); slices.Contains(after, before[0]) ||
+			slices.Contains(after, before[1]) {
+			t.Errorf("%v became %v although these nodes are excluded", before, after)
+		}
 	})
 }
 
