@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -113,10 +114,11 @@ func (r *rig) react() { workerpooltest.Pass(r.cloud.Reaction) }
 // settle waits as long as the controllers may take to react to a change in the cluster.
 func (r *rig) settle() { workerpooltest.Pass(10 * time.Second) }
 
-// join adds a machine and its Node.
+// join adds a machine and its Node. A machine boots before its kubelet registers: a cloud has reported it by then.
 func (r *rig) join(name string) {
 	r.Helper()
 	r.cloud.AddMachine(name)
+	synctest.Wait()
 	r.register(name)
 }
 
