@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/openapi/openapitest"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/cluster"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo"
 )
@@ -121,6 +122,7 @@ func begin(t *testing.T, o cluster.Options) *lab {
 	began := time.Now()
 	o.Root, o.Bare, o.FailureLogs = root, true, l.report.file("logs")
 	o.NodeMonitorGracePeriod, o.HealthSecond, o.OnCut = monitorGrace, healthSecond, l.cuts.add
+	o.Middleware = openapitest.Sampled(t)
 	o.Progress = func(line string) { l.report.say(fmt.Sprintf("%6.1fs  %s", time.Since(began).Seconds(), line)) }
 	if l.Cluster, err = cluster.Start(l.report.startWatchdog(t, margin), o); err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/faulttest"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/openapi/openapitest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/providerid"
 )
@@ -34,7 +35,7 @@ func (s story) scenario(name string, under behaviour) faulttest.Scenario {
 	}
 	scenario := faulttest.Scenario{
 		Name: s.name + name, Cloud: cloud, Always: s.always, Replaceable: s.doubles > 0,
-		Spare: s.doubles, Share: faultShare,
+		Spare: s.doubles, Share: faultShare, Middleware: openapitest.Sampled,
 		Foreign: func(t *testing.T, cloud *emulator.Emulator) {
 			t.Helper()
 			s.lab(t, cloud).seedVPC(s.servers()...)

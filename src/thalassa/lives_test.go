@@ -16,6 +16,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service/cluster"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/faulttest"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/openapi/openapitest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
@@ -92,7 +93,7 @@ func (f life) scenario() faulttest.Scenario {
 	}
 	return faulttest.Scenario{
 		Name: fmt.Sprintf("life-%d", f.seed), Environment: fmt.Sprintf("TRIAL_SEED=%d", f.seed), Wayward: true,
-		Skip: skip, Overlap: !f.first,
+		Skip: skip, Overlap: !f.first, Middleware: openapitest.Sampled,
 		Cloud: emulator.Config{Seed: both.seed(), Delays: emulator.Delays{
 			LoadbalancerCreate: 2 * time.Second, LoadbalancerDelete: time.Second, LoadbalancerLinger: 30 * time.Second,
 		}},

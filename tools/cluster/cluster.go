@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -106,6 +107,9 @@ type Options struct {
 	// OnCut is called for every connection that a load balancer ends because its target was taken away: the client's
 	// address and port. It may be nil, and must not block.
 	OnCut func(client netip.AddrPort)
+	// Middleware is what every request to Thalassa Cloud passes through, as in emulator.Config. It may be nil, and has
+	// no effect in IronCore.
+	Middleware func(http.Handler) http.Handler
 	// NodeMonitorGracePeriod is how long a node may be silent before it counts as not ready. Default: that of
 	// Kubernetes.
 	NodeMonitorGracePeriod time.Duration

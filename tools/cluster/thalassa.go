@@ -63,7 +63,8 @@ func (t *thalassa) start(ctx context.Context) (err error) {
 }
 
 func (c *Cluster) newCloud(plane emulator.DataPlane) (*emulator.Emulator, error) {
-	return emulator.New(emulator.Config{Seed: emulator.DualStackSeed(), DataPlane: plane, Logger: c.log()})
+	return emulator.New(emulator.Config{Seed: emulator.DualStackSeed(), DataPlane: plane, Logger: c.log(),
+		Middleware: c.options.Middleware})
 }
 
 func (t *thalassa) addMachine(_ context.Context, name string) error {

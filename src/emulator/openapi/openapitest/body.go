@@ -2,14 +2,14 @@ package openapitest
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"net/url"
 	"strings"
 	"sync"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 	"golang.org/x/text/language"
@@ -19,62 +19,86 @@ import (
 // bodies compares bodies with their schemas. It remembers those that are as described, because tests read the same
 // lists again and again.
 type bodies struct {
-	// limit is how many different bodies are compared with each schema; 0 is all.
-	limit int
+	// sampling means that one body of each shape is compared.
+	sampling bool
+	seed     maphash.Seed
 
 	mu    sync.Mutex
-	valid map[*jsonschema.Schema]map[[sha256.Size]byte]bool // the hashes of bodies
+	valid map[*jsonschema.Schema]map[uint64]bool // hashes of bodies and shapes
 }
 
-// enough says whether as many bodies as the limit are as this schema says.
-func (b *bodies) enough(schema *jsonschema.Schema) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.limit > 0 && len(b.valid[schema]) >= b.limit
-}
-
-// isValid says whether a body with that hash is known to be as the schema says.
-func (b *bodies) isValid(schema *jsonschema.Schema, hash [sha256.Size]byte) bool {
+// isValid says whether a body needs no comparison with the schema.
+func (b *bodies) isValid(schema *jsonschema.Schema, hash uint64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.valid[schema][hash]
 }
 
-// remember remembers the hash of a body that is as its schema says.
-func (b *bodies) remember(schema *jsonschema.Schema, hash [sha256.Size]byte) {
+// remember remembers a body that is as its schema says.
+func (b *bodies) remember(schema *jsonschema.Schema, hash uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.valid[schema] == nil {
-		b.valid[schema] = map[[sha256.Size]byte]bool{}
+		b.valid[schema] = map[uint64]bool{}
 	}
 	b.valid[schema][hash] = true
 }
 
 // validate compares a body in JSON with its schema: a list item by item.
 func (b *bodies) validate(schema *jsonschema.Schema, body []byte) error {
-	if b.enough(schema) || schema.Items2020 != nil && b.enough(schema.Items2020) {
+	same := maphash.Bytes(b.seed, body)
+	if b.isValid(schema, same) {
 		return nil
 	}
-	var items []json.RawMessage
-	if schema.Items2020 == nil || json.Unmarshal(body, &items) != nil || items == nil { // null is no list
-		return b.validateOne(schema, body)
+	compare := b.validateShape
+	if schema.Items2020 != nil && jsontext.Value(body).Kind() == jsontext.KindBeginArray {
+		compare = b.validateItems
 	}
-	for i, item := range items {
-		if err := b.validateOne(schema.Items2020, item); err != nil {
+	if err := compare(schema, body); err != nil {
+		return err
+	}
+	b.remember(schema, same)
+	return nil
+}
+
+func (b *bodies) validateItems(schema *jsonschema.Schema, body []byte) error {
+	items := jsontext.NewDecoder(bytes.NewBuffer(body))
+	_, err := items.ReadToken()
+	for i := 0; err == nil && items.PeekKind() != jsontext.KindEndArray; i++ {
+		var item jsontext.Value
+		if item, err = items.ReadValue(); err != nil {
+			break
+		}
+		if err := b.validate(schema.Items2020, item); err != nil {
 			return fmt.Errorf("item %d: %w", i, err)
 		}
+	}
+	if err != nil {
+		return fmt.Errorf("reading the body %s: %w", excerpt(body), err)
 	}
 	return nil
 }
 
-func (b *bodies) validateOne(schema *jsonschema.Schema, body []byte) error {
-	if b.enough(schema) {
+// validateShape compares a body, unless one with the same shape suffices and is known.
+func (b *bodies) validateShape(schema *jsonschema.Schema, body []byte) error {
+	if !b.sampling {
+		return validateOne(schema, body)
+	}
+	shape, err := shapeOf(b.seed, body)
+	switch {
+	case err != nil:
+		return fmt.Errorf("reading the body %s: %w", excerpt(body), err)
+	case b.isValid(schema, shape):
 		return nil
 	}
-	hash := sha256.Sum256(body)
-	if b.isValid(schema, hash) {
-		return nil
+	if err := validateOne(schema, body); err != nil {
+		return err
 	}
+	b.remember(schema, shape)
+	return nil
+}
+
+func validateOne(schema *jsonschema.Schema, body []byte) error {
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
 	if err != nil {
 		return fmt.Errorf("reading the body %s: %w", excerpt(body), err)
@@ -82,7 +106,6 @@ func (b *bodies) validateOne(schema *jsonschema.Schema, body []byte) error {
 	if err := conforms(schema, value); err != nil {
 		return fmt.Errorf("%w\nin the body %s", err, excerpt(body))
 	}
-	b.remember(schema, hash)
 	return nil
 }
 

@@ -7,8 +7,8 @@ package openapitest
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"fmt"
+	"hash/maphash"
 	"maps"
 	"net/http"
 	"slices"
@@ -37,8 +37,14 @@ type Checker struct {
 	accepted map[string]bool
 }
 
-// New makes a checker with the emulator's document.
-func New() (*Checker, error) {
+// New makes a checker with the emulator's document. It compares every body that it has not seen.
+func New() (*Checker, error) { return newChecker(false) }
+
+// NewSampling makes a checker that compares one body of each shape: numbers count only as zero or not zero, also those
+// within strings, identities count as numbers, and lists only as the set of the shapes of their items.
+func NewSampling() (*Checker, error) { return newChecker(true) }
+
+func newChecker(sampling bool) (*Checker, error) {
 	document, err := openapi.Read()
 	if err != nil {
 		return nil, err
@@ -47,19 +53,6 @@ func New() (*Checker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newChecker(document, content)
-}
-
-// NewSampling makes a checker that compares at most limit different bodies with each schema.
-func NewSampling(limit int) (*Checker, error) {
-	c, err := New()
-	if err == nil {
-		c.known.limit = limit
-	}
-	return c, err
-}
-
-func newChecker(document *openapi.Document, content []byte) (*Checker, error) {
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(content))
 	if err != nil {
 		return nil, err
@@ -71,7 +64,7 @@ func newChecker(document *openapi.Document, content []byte) (*Checker, error) {
 		return nil, err
 	}
 	c := &Checker{mux: http.NewServeMux(), operations: map[string]*operation{}, accepted: map[string]bool{},
-		known: bodies{valid: map[*jsonschema.Schema]map[[sha256.Size]byte]bool{}}}
+		known: bodies{sampling: sampling, seed: maphash.MakeSeed(), valid: map[*jsonschema.Schema]map[uint64]bool{}}}
 	if c.refusal, err = compiler.Compile(pointer("components", "schemas", "Error")); err != nil {
 		return nil, err
 	}

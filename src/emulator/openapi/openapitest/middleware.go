@@ -18,13 +18,7 @@ type Reporter interface {
 // shared and sampling make the checkers of a process.
 //
 //nolint:gochecknoglobals // Reading the document takes longer than most tests.
-var (
-	shared   = sync.OnceValues(New)
-	sampling = sync.OnceValues(func() (*Checker, error) { return NewSampling(someBodies) })
-)
-
-// someBodies is how many different bodies Sampled compares with each schema.
-const someBodies = 200
+var shared, sampling = sync.OnceValues(New), sync.OnceValues(NewSampling)
 
 // Shared returns the checker that all tests of a process share.
 func Shared() (*Checker, error) { return shared() }
@@ -39,8 +33,8 @@ func Middleware(tb testing.TB) func(http.Handler) http.Handler {
 	return checker.Middleware(tb)
 }
 
-// Sampled is like Middleware, and compares only the first 200 different bodies with each schema, in all tests of the
-// process together. It is for tests of clients, which send and receive thousands that are alike.
+// Sampled is like Middleware, and compares one body of each shape, in all tests of the process together: see
+// [NewSampling]. It is for tests of clients, which send and receive thousands that are alike.
 func Sampled(tb testing.TB) func(http.Handler) http.Handler {
 	tb.Helper()
 	checker, err := sampling()
