@@ -1,6 +1,7 @@
 package thalassa
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -109,7 +110,7 @@ type externalServicesCluster struct {
 func newExternalServicesCluster(b *testing.B, services, nodes, maxTargets int) externalServicesCluster {
 	b.Helper()
 	cloud := startCloud(b, nodes+joiningNodes)
-	scale := &scale{next: &http.Transport{MaxIdleConnsPerHost: 100}}
+	scale := newScale()
 	l := &lab{TB: b, network: scale, config: cloudconfig.Default()}
 	l.credentials = secret.Credentials{ClientID: emulator.DefaultClientID, ClientSecret: emulator.DefaultClientSecret}
 	l.config.Organisation, l.config.VPCIdentity, l.config.Cluster, l.config.Endpoint = emulator.DefaultOrganisationSlug,
@@ -139,9 +140,19 @@ func (m externalServicesCluster) looked(services int) {
 // scale is a network that weighs what comes through it.
 type scale struct {
 	next     http.RoundTripper
-	received atomic.Int64
+	received atomic.Int64 // bytes, as they are on the wire
 	calls    atomic.Int64
 	attached atomic.Int64 // calls that set the targets of a target group
+}
+
+func newScale() *scale {
+	s := &scale{}
+	s.next = &http.Transport{MaxIdleConnsPerHost: 100,
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			connection, err := new(net.Dialer).DialContext(ctx, network, address)
+			return weighed{connection, &s.received}, err
+		}}
+	return s
 }
 
 func (s *scale) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -149,21 +160,17 @@ func (s *scale) RoundTrip(request *http.Request) (*http.Response, error) {
 	if strings.HasSuffix(request.URL.Path, "/attachments") {
 		s.attached.Add(1)
 	}
-	response, err := s.next.RoundTrip(request)
-	if err == nil {
-		response.Body = weighed{response.Body, &s.received}
-	}
-	return response, err
+	return s.next.RoundTrip(request)
 }
 
-// weighed is a body of which the bytes are counted.
+// weighed is a connection of which the received bytes are counted.
 type weighed struct {
-	io.ReadCloser
+	net.Conn
 	received *atomic.Int64
 }
 
 func (w weighed) Read(into []byte) (int, error) {
-	n, err := w.ReadCloser.Read(into)
+	n, err := w.Conn.Read(into)
 	w.received.Add(int64(n))
 	return n, err
 }

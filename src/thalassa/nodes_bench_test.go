@@ -3,7 +3,6 @@ package thalassa
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"runtime/debug"
 	"sync"
 	"testing"
@@ -66,7 +65,7 @@ type externalNodesCluster struct {
 func newExternalNodesCluster(b *testing.B, machines int) externalNodesCluster {
 	b.Helper()
 	cloud := startCloud(b, machines)
-	network := &scale{next: &http.Transport{MaxIdleConnsPerHost: 100}}
+	network := newScale()
 	l := &lab{TB: b, network: network, config: cloudconfig.Default()}
 	l.credentials = secret.Credentials{ClientID: emulator.DefaultClientID, ClientSecret: emulator.DefaultClientSecret}
 	l.config.Organisation, l.config.VPCIdentity, l.config.Cluster, l.config.Endpoint = emulator.DefaultOrganisationSlug,

@@ -1,7 +1,6 @@
 package thalassa
 
 import (
-	"net/http"
 	"runtime/debug"
 	"testing"
 	"time"
@@ -23,7 +22,7 @@ func BenchmarkRoutes(b *testing.B) {
 	const nodes, joins, rate = 5000, 500, 1000
 	defer debug.SetGCPercent(debug.SetGCPercent(100)) // as the process has it
 	cloud := startCloud(b, nodes+joins+1)
-	network := &scale{next: &http.Transport{MaxIdleConnsPerHost: 100}}
+	network := newScale()
 	l := &lab{TB: b, network: network, config: cloudconfig.Default()}
 	l.credentials = secret.Credentials{ClientID: emulator.DefaultClientID, ClientSecret: emulator.DefaultClientSecret}
 	l.config.Organisation, l.config.VPCIdentity, l.config.Cluster, l.config.Endpoint = emulator.DefaultOrganisationSlug,

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/klauspost/compress/gzhttp"
 	"golang.org/x/time/rate"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/auth"
@@ -201,7 +202,7 @@ func (srv *Server) computeOperations() map[string]handler {
 // chain wraps an operation of the API with everything that happens around it.
 func (srv *Server) chain(operation string, next http.Handler) http.Handler {
 	srv.known = append(srv.known, operation)
-	next = srv.limited(srv.Faults.Handler(operation, srv.inner(next)))
+	next = srv.limited(srv.Faults.Handler(operation, gzhttp.GzipHandler(srv.inner(next))))
 	return srv.metrics.observe(operation, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		srv.Requests.Count(operation)
 		srv.watched(operation, next, w, r)

@@ -140,11 +140,18 @@ func (h *hit) disturb(w http.ResponseWriter, r *http.Request, next http.Handler)
 		abandon(w, lost())
 	case Truncate, Malformed, Empty, NoContent, Partial:
 		answer := &recording{header: http.Header{}, status: http.StatusOK}
-		next.ServeHTTP(answer, r)
+		next.ServeHTTP(answer, uncompressed(r))
 		h.spoil(w, answer)
 	default:
 		next.ServeHTTP(w, r)
 	}
+}
+
+// uncompressed is a request whose answer is not compressed: a fault changes the JSON in it.
+func uncompressed(r *http.Request) *http.Request {
+	plain := r.Clone(r.Context())
+	plain.Header.Del("Accept-Encoding")
+	return plain
 }
 
 func (h *hit) hang(w http.ResponseWriter, r *http.Request) {

@@ -1,10 +1,13 @@
 package client
 
 import (
+	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -155,6 +158,32 @@ func TestList(t *testing.T) {
 }
 
 // TestListForgetsAFailedAttempt: items of an attempt that broke off are not in the result twice.
+// TestListIsCompressed: the client asks for compressed answers, and reads them.
+func TestListIsCompressed(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Accept-Encoding") != "gzip" {
+			t.Errorf("Accept-Encoding is %q, want gzip", r.Header.Get("Accept-Encoding"))
+		}
+		w.Header().Set("Content-Encoding", "gzip")
+		w.Header().Set("Content-Type", "application/json")
+		compressed := gzip.NewWriter(w)
+		_, err := io.WriteString(compressed, `[{"identity":"a"}]`)
+		if err := errors.Join(err, compressed.Close()); err != nil {
+			t.Error(err)
+		}
+	}))
+	defer server.Close()
+	c, err := New(Options{Endpoint: server.URL, Organisation: "acme", UserAgent: "agent/1",
+		Secrets: secret.Secrets{Credentials: secret.Credentials{PersonalAccessToken: "pat"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := List(t.Context(), c, "/v1/things", nil, identityOf)
+	if err != nil || !slices.Equal(got, []string{"a"}) {
+		t.Errorf("got %q and error %v, want a", got, err)
+	}
+}
+
 func TestListForgetsAFailedAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{answers: []func(http.ResponseWriter, *http.Request){answer(200, `[{"identity": "a"},`),

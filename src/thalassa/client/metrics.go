@@ -34,7 +34,7 @@ func newMetrics() *metrics {
 			"request", "reason"),
 		retries: counter("api_request_retries_total", "Number of retried requests to the Thalassa Cloud API.",
 			"request"),
-		bytes: counter("api_response_bytes_total", "Size of answers read from the Thalassa Cloud API, in bytes.",
+		bytes: counter("api_response_bytes_total", "Size of answers read from the Thalassa Cloud API, in bytes, decompressed.",
 			"request"),
 		circuit: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Subsystem: subsystem,
 			Name: "api_circuit_open",
