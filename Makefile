@@ -39,7 +39,7 @@ help: ## list the commands
 
 # With SUDO=sudo, the ordinary user builds everything, and root runs only the programs that need root. Root has its own caches.
 go_settings = GOTOOLCHAIN CGO_ENABLED GOFLAGS GOPROXY GONOPROXY GOSUMDB GONOSUMDB GOPRIVATE GOINSECURE GOVCS
-as_root = $(if $(SUDO),$(SUDO) env "PATH=$$PATH" $(DEBIAN_MIRROR:%="DEBIAN_MIRROR=%") $(foreach name,$(go_settings),"$(name)=$$($(GO) env $(name))"))
+as_root = $(if $(SUDO),$(SUDO) env "PATH=$$PATH" "LAB_KUBERNETES=$$LAB_KUBERNETES" $(DEBIAN_MIRROR:%="DEBIAN_MIRROR=%") $(foreach name,$(go_settings),"$(name)=$$($(GO) env $(name))"))
 
 .PHONY: build
 build: $(IMAGES:%=bin/%) bin/lab ## build the programs into bin/ (the first time compiles Kubernetes for the lab)
@@ -51,6 +51,22 @@ test: bin/gotest bin/lab bin/sidecars ## run every test, src with the race detec
 
 # A test of the repository checks that this list is complete.
 root_packages := ./src/csi/node ./src/emulator/command ./src/emulator/loopdevice ./src/emulator/namespace ./src/emulator/netns ./src/emulator/statefile ./tools/debian ./tools/ironcorenet ./tools/machine
+
+# The minor versions of Kubernetes that the lab can be. Only the command line of make selects one of them with K8S, so that a variable in the
+# environment has no effect.
+minors = $(sort $(shell sed -n 's|.*k8s\.io/kubernetes v\(1\.[0-9]*\)\..*|\1|p' tools/lab/go.mod tools/lab/k8s-*.mod))
+export LAB_KUBERNETES := $(if $(filter command,$(origin K8S)),$(K8S))
+
+.PHONY: lab
+lab: bin/lab ## build Kubernetes for the tests and the demo (K8S=1.34; other targets that use it take K8S, too)
+
+.PHONY: versions
+versions: ## run the demo, and the tests of the chart with an API server, on each supported version of Kubernetes (K8S=1.34: on one)
+	@for minor in $(or $(LAB_KUBERNETES),$(minors)); do \
+	  echo "Kubernetes $$minor"; \
+	  $(MAKE) demo K8S=$$minor && \
+	  $(MAKE) test K8S=$$minor RACE=0 PACKAGES='./ci/charttest ./ci/policytest ./ci/rbactest' TESTFLAGS='-count=1 -skip=^TestAlerts' || exit 1; \
+	done
 
 .PHONY: test-root
 test-root: ## run the tests that make test skips without root and its programs: data planes, machines (root, or SUDO=sudo; make e2e-setup first)
@@ -170,6 +186,9 @@ check-tidy: go-version
 	@failed=; for module in $$(find src tools ci -name go.mod ! -path '*/testdata/*'); do \
 	  (cd "$${module%/go.mod}" && GOWORK=off $(GO) mod tidy -diff) || \
 	    { echo "run: cd $${module%/go.mod} && GOWORK=off go mod tidy"; failed=1; }; \
+	done; for file in $(notdir $(wildcard tools/lab/k8s-*.mod)); do \
+	  (cd tools/lab && GOWORK=off $(GO) mod tidy -modfile=$$file -diff) || \
+	    { echo "run: cd tools/lab && GOWORK=off go mod tidy -modfile=$$file"; failed=1; }; \
 	done; test -z "$$failed"
 
 # go work sync cannot only report, so it runs in a copy of what it reads.

@@ -47,10 +47,18 @@ func kubeVersions(t *testing.T) []string {
 // and the tests' own control plane are.
 func TestVersionsAgree(t *testing.T) {
 	oldest, newest := supported(t)
-	lab := minor(t, "tools/lab/go.mod", `(?m)^\tk8s\.io/kubernetes v1\.([0-9]+)\.`)
-	if lab < oldest || lab > newest {
-		t.Errorf("the tests' control plane is 1.%d, which is not among those that are supported, 1.%d to 1.%d", lab,
-			oldest, newest)
+	const required = `(?m)^\tk8s\.io/kubernetes v1\.([0-9]+)\.`
+	if lab := minor(t, "tools/lab/go.mod", required); lab != newest {
+		t.Errorf("the tests' control plane is 1.%d, want the newest that is supported, 1.%d", lab, newest)
+	}
+	nightly := readFile(t, "../../.github/workflows/nightly.yaml")
+	for version := oldest; version <= newest; version++ {
+		if file := fmt.Sprintf("tools/lab/k8s-1.%d.mod", version); version < newest && minor(t, file, required) != version {
+			t.Errorf("%s requires another version of Kubernetes", file)
+		}
+		if !strings.Contains(nightly, fmt.Sprintf("%q", fmt.Sprintf("1.%d", version))) {
+			t.Errorf("no version 1.%d in the matrix of GitHub's nightly workflow", version)
+		}
 	}
 	if want := fmt.Sprintf("v1.%d.0", newest); chart.DefaultKubeVersion != want {
 		t.Errorf("charts are rendered for %s, want %s", chart.DefaultKubeVersion, want)
@@ -58,7 +66,7 @@ func TestVersionsAgree(t *testing.T) {
 	for file, want := range map[string][]string{
 		"docs/explanation/versions.md": {
 			fmt.Sprintf("is the oldest one, 1.%d,", oldest), fmt.Sprintf("the program is built with, 1.%d.", newest),
-			fmt.Sprintf("server of 1.%d,", lab),
+			fmt.Sprintf("server of 1.%d,", newest),
 		},
 		"charts/thalassa-ccm/README.md": {fmt.Sprintf("Supported are Kubernetes 1.%d to 1.%d\n", oldest, newest)},
 	} {

@@ -6,9 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/process"
@@ -22,10 +20,11 @@ const (
 	reportEvery = 10 * time.Second
 )
 
-// Build compiles tools/lab of the repository at root, the control plane, into bin/lab there and returns the path. The
-// first build on a machine compiles Kubernetes, which takes minutes, and reports to progress at
-// least every 15 seconds; a current binary takes about a second. Processes that build at the same
-// time wait for each other. The error shows what the go tool said. progress may be nil.
+// Build compiles tools/lab of the repository at root, the control plane, into bin/lab there and returns the path. With
+// another minor version of Kubernetes in the environment ([repo.KubernetesEnv]), that is bin/lab-1.34. The first build
+// on a machine compiles Kubernetes, which takes minutes, and reports to progress at least every 15 seconds; a current
+// binary takes about a second. Processes that build at the same time wait for each other. The error shows what the go
+// tool said. progress may be nil.
 func Build(ctx context.Context, root string, progress func(string)) (path string, err error) {
 	return builder{root: root, module: "lab", program: "lab", pkg: ".", made: true, progress: progress,
 		first: firstReport, every: reportEvery}.run(ctx)
@@ -56,10 +55,15 @@ func (b builder) run(ctx context.Context) (path string, err error) {
 	if b.progress == nil {
 		b.progress = func(string) {}
 	}
-	if b.made && os.Getenv(repo.CurrentEnv) == b.root {
+	if b.module == "lab" {
+		err = b.chooseKubernetes()
+	}
+	if err == nil && b.made && os.Getenv(repo.CurrentEnv) == b.root {
 		return b.target(), nil
 	}
-	path, err = b.build(ctx)
+	if err == nil {
+		path, err = b.build(ctx)
+	}
 	if err != nil {
 		return "", fmt.Errorf("building the %s: %w", b.module, err)
 	}
@@ -72,7 +76,9 @@ type builder struct {
 	// program is what is built into bin, of the package pkg of a module in tools. With a slash at the end, it is a
 	// folder of programs. The package "tool" means all packages in the tool lines of go.mod.
 	module, program, pkg string
-	made                 bool // one of those that repo.CurrentEnv is about
+	options              []string // of go build, beside those of every build
+	stamp                string   // flags of the linker
+	made                 bool     // one of those that repo.CurrentEnv is about
 	progress             func(string)
 	first, every         time.Duration
 }
@@ -84,10 +90,6 @@ func (b builder) build(ctx context.Context) (string, error) {
 	goTool, err := exec.LookPath("go")
 	if err != nil {
 		return "", fmt.Errorf("%w; install Go from https://go.dev/doc/install", err)
-	}
-	linker, err := b.linkerFlags()
-	if err != nil {
-		return "", err
 	}
 	bin := filepath.Join(b.root, "bin")
 	if err := os.MkdirAll(bin, 0o755); err != nil {
@@ -102,8 +104,8 @@ func (b builder) build(ctx context.Context) (string, error) {
 	return target, b.compile(ctx, process.Spec{
 		Name: "go build",
 		Path: goTool,
-		Args: slices.Concat([]string{"build", "-v", "-trimpath", "-buildvcs=false"}, repo.CompilerFlags(),
-			[]string{"-ldflags", linker, "-o", target, b.pkg}),
+		Args: slices.Concat([]string{"build", "-v", "-trimpath", "-buildvcs=false"}, b.options, repo.CompilerFlags(),
+			[]string{"-ldflags", "-s -w" + b.stamp, "-o", target, b.pkg}),
 		Dir: filepath.Join(b.root, "tools", b.module),
 		// Whatever the caller builds for, the lab runs here.
 		Env: append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOOS=", "GOARCH="),
@@ -139,33 +141,4 @@ func (b builder) reportUntil(done <-chan struct{}, summary func(time.Duration) s
 			timer.Reset(b.every)
 		}
 	}
-}
-
-// kubernetesVersion finds the version of Kubernetes in the lab's go.mod.
-var kubernetesVersion = regexp.MustCompile(`(?m)^\s*(?:require )?k8s\.io/kubernetes v(\d+)\.(\d+)\.(\S+)`)
-
-// linkerFlags sets the version of Kubernetes, which its own build stamps the same way: without it
-// the API server says v0.0.0 and charts that ask for a version refuse the cluster.
-func (b builder) linkerFlags() (string, error) {
-	flags := []string{"-s", "-w"}
-	if b.module != "lab" {
-		return strings.Join(flags, " "), nil
-	}
-	path := filepath.Join(b.root, "tools", "lab", "go.mod")
-	mod, err := os.ReadFile(path)
-	if err != nil {
-		return "", fmt.Errorf("finding the version of Kubernetes: %w", err)
-	}
-	m := kubernetesVersion.FindStringSubmatch(string(mod))
-	if m == nil {
-		return "", fmt.Errorf("finding the version of Kubernetes: %q requires no k8s.io/kubernetes", path)
-	}
-	for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
-		flags = append(flags,
-			fmt.Sprintf("-X %s.gitMajor=%s", pkg, m[1]),
-			fmt.Sprintf("-X %s.gitMinor=%s", pkg, m[2]),
-			fmt.Sprintf("-X %s.gitVersion=v%s.%s.%s", pkg, m[1], m[2], m[3]),
-		)
-	}
-	return strings.Join(flags, " "), nil
 }

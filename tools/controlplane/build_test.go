@@ -22,8 +22,9 @@ const goMod = "module lab\n\nrequire (\n\tk8s.io/api v0.1.2\n\tk8s.io/kubernetes
 func fakeRepo(t *testing.T, mod, script string) string {
 	t.Helper()
 	root := t.TempDir()
-	files := map[string]string{"tools/lab/go.mod": mod, "tools/sidecars/go.mod": "module sidecars\n",
-		"tools/coredns/go.mod": "module coredns\n", "path/go": "#!/bin/sh\n" + script}
+	files := map[string]string{"tools/lab/go.mod": mod, "tools/lab/k8s-1.98.mod": "require k8s.io/kubernetes v1.98.7\n",
+		"tools/sidecars/go.mod": "module sidecars\n",
+		"tools/coredns/go.mod":  "module coredns\n", "path/go": "#!/bin/sh\n" + script}
 	for name, content := range files {
 		path := filepath.Join(root, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -58,6 +59,31 @@ func TestBuildCallsTheGoTool(t *testing.T) {
 			t.Errorf("got path %q, want %q", path, want)
 		}
 		calledTheGoTool(t, filepath.Join(root, "tools", tt.module), "-o\n"+path+"\n"+tt.pkg+"\n", tt.linked)
+	}
+}
+
+// TestBuildOfAnotherMinor: the environment names the minor version of Kubernetes.
+func TestBuildOfAnotherMinor(t *testing.T) {
+	root := fakeRepo(t, goMod, `for a; do echo "$a"; done >args; env >env; pwd >dir`)
+	for _, tt := range []struct{ minor, program, option, version string }{
+		{"1.98", "lab-1.98", "-modfile=k8s-1.98.mod\n", "v1.98.7"},
+		{"1.99", "lab", "build\n", "v1.99.3-rc.1"},
+	} {
+		t.Setenv(repo.KubernetesEnv, tt.minor)
+		path, err := Build(t.Context(), root, nil)
+		if want := root + "/bin/" + tt.program; path != want || err != nil {
+			t.Errorf("%s: path %q and error %v, want %q", tt.minor, path, err, want)
+		}
+		calledTheGoTool(t, filepath.Join(root, "tools/lab"), tt.option, "-o\n"+path+"\n.\n",
+			"-X k8s.io/component-base/version.gitVersion="+tt.version+" ")
+	}
+	agents, err := BuildAgents(t.Context(), root, nil)
+	if agents != root+"/bin/agents" || err != nil {
+		t.Errorf("the agents: %q and %v", agents, err)
+	}
+	t.Setenv(repo.KubernetesEnv, "1.2")
+	if path, err := Build(t.Context(), root, nil); err == nil || !strings.Contains(err.Error(), `LAB_KUBERNETES is "1.2": use a `) {
+		t.Errorf("a minor version that there is no file of: %q and %v", path, err)
 	}
 }
 

@@ -39,6 +39,10 @@ func Root() (string, error) {
 // sidecars. The go tool takes seconds to find that out again, which is a third of the start of a control plane.
 const CurrentEnv = "LAB_IS_CURRENT_IN"
 
+// KubernetesEnv is the environment variable with the minor version of Kubernetes that the lab is, such as 1.34. Without
+// it, or if it is empty, the lab is the one that its go.mod requires. The Makefile sets it from K8S on its command line.
+const KubernetesEnv = "LAB_KUBERNETES"
+
 // CompilerFlags are the arguments of go build with which everything here is compiled: without debug information, which
 // takes a fifth of the compiler's time, and Kubernetes without inlining, which takes an eighth. The Makefile has the
 // same in GOFLAGS. Tests, the lab and the programs of a release are compiled alike, so each package is compiled once,
