@@ -32,7 +32,9 @@ func (srv *Server) buckets() resource.Kind[space, *state.Bucket, wire.BucketInpu
 		},
 		New: srv.newBucket,
 		Change: func(_ space, r *resource.Request, b *state.Bucket, record object.Record, _ *wire.BucketInput) error {
-			settings, err := bucketSettings(r, b.Settings)
+			initial := state.DefaultBucketSettings()
+			initial.ObjectLockEnabled = b.Settings.ObjectLockEnabled // a bucket never loses it by omission
+			settings, err := bucketSettings(r, resource.Base(r, b.Settings, initial))
 			if err != nil {
 				return err
 			}
