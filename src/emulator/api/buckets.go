@@ -159,7 +159,25 @@ func checkLifecycle(l *wire.BucketLifecycle) error {
 			return apierror.Invalid("field \"rules\": rule %q does nothing; give it an expiration, a transition or "+
 				"abortIncompleteMultipartUpload", rule.ID)
 		}
+		if err := checkTransitions(rule); err != nil {
+			return err
+		}
 		known[rule.ID] = true
+	}
+	return nil
+}
+
+// checkTransitions refuses transitions that lead nowhere.
+func checkTransitions(rule *wire.LifecycleRule) error {
+	for _, t := range rule.Transitions {
+		if t.StorageClass == "" {
+			return apierror.Invalid("field \"rules.transitions.storageClass\" is required")
+		}
+	}
+	for _, t := range rule.NoncurrentTransitions {
+		if t.StorageClass == "" {
+			return apierror.Invalid("field \"rules.noncurrentVersionTransitions.storageClass\" is required")
+		}
 	}
 	return nil
 }
