@@ -119,6 +119,8 @@ type Switches struct {
 	DefaultPolicies bool
 	// ReadyMachines gives a machine that runs the status ready, and not running.
 	ReadyMachines bool
+	// ActiveBuckets gives a bucket the status active, and not ready.
+	ActiveBuckets bool
 	// IgnoredFilters are query keys that lists ignore; "matchLabels" stands for
 	// all label filters.
 	IgnoredFilters []string
