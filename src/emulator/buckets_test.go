@@ -21,7 +21,7 @@ func TestBucketsOfTheOfficialClient(t *testing.T) {
 	made, err := api.CreateBucket(t.Context(), objectstorage.CreateBucketRequest{
 		BucketName: "my.bucket", Region: "nl-01", Labels: map[string]string{"a": "b"}, PolicyDocument: policy,
 	})
-	if err != nil || made.Name != "my.bucket" || made.Status != "active" || made.Versioning != "Disabled" ||
+	if err != nil || made.Name != "my.bucket" || made.Status != "ready" || made.Versioning != "Disabled" ||
 		made.Region.Slug != "nl-01" {
 		t.Fatalf("%+v, %v", made, err)
 	}

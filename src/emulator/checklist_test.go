@@ -365,6 +365,7 @@ func unknowns() map[string][]string {
 		"what a subnet without a route table of its own shows":  {"DefaultRouteTables"},
 		"what a policy that was not set reads back as":          {"DefaultPolicies"},
 		"the status of a machine that runs":                     {"ReadyMachines"},
+		"the status of a bucket":                                {"ActiveBuckets"},
 		"which filters work":                                    {"IgnoredFilters"},
 		"how late label filters are":                            {"LabelFilters"},
 		"what rate of requests is too much":                     {"RequestsPerSecond"},

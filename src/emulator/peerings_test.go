@@ -1,6 +1,8 @@
 package emulator_test
 
 import (
+	"encoding/json"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -112,6 +114,35 @@ func TestBoundTokensAcceptOnlyForTheirProject(t *testing.T) {
 			t.Errorf("%s: %d %s, want %d", name, got.Code, got.Body, tt.want)
 		}
 	}
+}
+
+// A token that is bound to a project does not see the name of a VPC outside of it that did not accept.
+func TestBoundTokensDoNotSeeWhomTheyAsk(t *testing.T) {
+	const path = "/v1/vpc-peering-connections"
+	c := newCloud(t, withProject, bound)
+	expect := func(when, method, path, body, want string, sign func(*http.Request)) (identity string) {
+		t.Helper()
+		request := apiRequest(t, c.url, method, path, body)
+		sign(request)
+		var got struct {
+			Identity    string
+			AccepterVPC struct{ Identity, Name string }
+		}
+		answer := serve(c, request)
+		if err := json.Unmarshal(answer.Body.Bytes(), &got); err != nil ||
+			got.AccepterVPC.Identity != emulator.DefaultVPC || got.AccepterVPC.Name != want {
+			t.Errorf("%s: %d %s, want the name %q", when, answer.Code, answer.Body, want)
+		}
+		return got.Identity
+	}
+	inProject := func(r *http.Request) { r.SetBasicAuth("bound", "s") }
+	identity := expect("asked", "POST", path, `{"name":"link","requesterVpcIdentity":"vpc-shop",`+
+		`"accepterVpcIdentity":"emulator"}`, "", inProject)
+	expect("read", "GET", path+"/"+identity, "", "", inProject)
+	expect("not bound", "GET", path+"/"+identity, "", "emulator",
+		func(r *http.Request) { r.Header.Set("X-Project-Identity", "shop") })
+	expect("accepted", "POST", path+"/"+identity+"/accept", "", "emulator", func(*http.Request) {})
+	expect("read then", "GET", path+"/"+identity, "", "emulator", inProject)
 }
 
 func TestBadPeerings(t *testing.T) {

@@ -77,6 +77,8 @@ func choice(s *openapi.Schema) string {
 		return " Always " + values[0] + "."
 	case len(values) > 0:
 		return " One of " + strings.Join(values, ", ") + "."
+	case s.Items != nil && s.Items.Enum != nil:
+		return " Any of " + strings.Join(enumerated(s.Items), ", ") + "."
 	case s.Minimum != nil && s.Maximum != nil:
 		return fmt.Sprintf(" %v to %v.", *s.Minimum, *s.Maximum)
 	case s.Minimum != nil && *s.Minimum > 0:

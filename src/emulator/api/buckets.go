@@ -32,7 +32,9 @@ func (srv *Server) buckets() resource.Kind[space, *state.Bucket, wire.BucketInpu
 		},
 		New: srv.newBucket,
 		Change: func(_ space, r *resource.Request, b *state.Bucket, record object.Record, _ *wire.BucketInput) error {
-			settings, err := bucketSettings(r, b.Settings)
+			initial := state.DefaultBucketSettings()
+			initial.ObjectLockEnabled = b.Settings.ObjectLockEnabled // a bucket never loses it by omission
+			settings, err := bucketSettings(r, resource.Base(r, b.Settings, initial))
 			if err != nil {
 				return err
 			}
@@ -157,7 +159,25 @@ func checkLifecycle(l *wire.BucketLifecycle) error {
 			return apierror.Invalid("field \"rules\": rule %q does nothing; give it an expiration, a transition or "+
 				"abortIncompleteMultipartUpload", rule.ID)
 		}
+		if err := checkTransitions(rule); err != nil {
+			return err
+		}
 		known[rule.ID] = true
+	}
+	return nil
+}
+
+// checkTransitions refuses transitions that lead nowhere.
+func checkTransitions(rule *wire.LifecycleRule) error {
+	for _, t := range rule.Transitions {
+		if t.StorageClass == "" {
+			return apierror.Invalid("field \"rules.transitions.storageClass\" is required")
+		}
+	}
+	for _, t := range rule.NoncurrentTransitions {
+		if t.StorageClass == "" {
+			return apierror.Invalid("field \"rules.noncurrentVersionTransitions.storageClass\" is required")
+		}
 	}
 	return nil
 }

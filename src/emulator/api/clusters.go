@@ -137,7 +137,7 @@ func (srv *Server) changeCluster(o space, r *resource.Request, k *state.Cluster,
 // configureCluster applies the settings of a body.
 func configureCluster(o space, r *resource.Request, k *state.Cluster,
 	in *wire.ClusterInput) (groups []*state.SecurityGroup, err error) {
-	before := k.Settings
+	before := resource.Base(r, k.Settings, wire.ClusterSettings{})
 	if k.Settings, err = resource.Overlay(r, before); err != nil {
 		return nil, err
 	}
@@ -152,7 +152,7 @@ func configureCluster(o space, r *resource.Request, k *state.Cluster,
 		return nil, err
 	}
 	switch {
-	case in.SecurityGroupAttachments == nil:
+	case in.SecurityGroupAttachments == nil && !r.Rules.ReplaceAll:
 		return k.SecurityGroups, nil
 	case k.Subnet == nil && len(in.SecurityGroupAttachments) > 0:
 		return nil, apierror.Invalid("field \"securityGroupAttachments\" is only for clusters of type %s",

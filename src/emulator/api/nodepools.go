@@ -98,7 +98,7 @@ func (srv *Server) changeNodePool(o space, r *resource.Request, p *state.NodePoo
 // configureNodePool applies the settings of a body.
 func (srv *Server) configureNodePool(o space, r *resource.Request, p *state.NodePool,
 	in *wire.NodePoolInput) (groups []*state.SecurityGroup, err error) {
-	before := p.Settings
+	before := resource.Base(r, p.Settings, wire.NodePoolSettings{})
 	if p.Settings, err = resource.Overlay(r, before); err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func (srv *Server) configureNodePool(o space, r *resource.Request, p *state.Node
 	if err := p.Configure(o.Store, in); err != nil {
 		return nil, err
 	}
-	if in.SecurityGroupAttachments == nil {
+	if in.SecurityGroupAttachments == nil && !r.Rules.ReplaceAll {
 		return p.SecurityGroups, nil
 	}
 	return o.SecurityGroupsIn(p.Subnet.VPC, in.SecurityGroupAttachments)

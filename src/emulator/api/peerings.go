@@ -32,6 +32,10 @@ func (c *call) viewPeering(p *state.Peering) wire.Peering {
 		expires := p.CreatedAt.Add(state.PeeringTimeout)
 		view.ExpiresAt = &expires
 	}
+	// Who is bound to a project learns nothing of a VPC outside of it until that accepts.
+	if c.user.Project != "" && p.Accepter.Org != c.org && p.Status != state.PeeringActive {
+		view.AccepterVPC.Name = ""
+	}
 	return view
 }
 

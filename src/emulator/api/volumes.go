@@ -226,10 +226,15 @@ func (srv *Server) removeVolume(v *state.Volume, now time.Time) {
 // holder reads which machine a volume is to be attached to or detached from.
 func (c *call) holder() (wire.VolumeAttachmentInput, error) {
 	in, err := decode[wire.VolumeAttachmentInput](c)
-	if err == nil && in.ResourceType != state.VolumeHolder {
-		err = apierror.Invalid("field \"resourceType\" must be %q, not %q", state.VolumeHolder, in.ResourceType)
+	switch {
+	case err != nil:
+		return in, err
+	case in.ResourceType != state.VolumeHolder:
+		return in, apierror.Invalid("field \"resourceType\" must be %q, not %q", state.VolumeHolder, in.ResourceType)
+	case in.ResourceIdentity == "":
+		return in, apierror.Invalid("field \"resourceIdentity\" is required")
 	}
-	return in, err
+	return in, object.CheckDescription(in.Description, object.Lengths{})
 }
 
 func (srv *Server) attachVolume(c *call) (reply, error) {

@@ -119,6 +119,8 @@ type Switches struct {
 	DefaultPolicies bool
 	// ReadyMachines gives a machine that runs the status ready, and not running.
 	ReadyMachines bool
+	// ActiveBuckets gives a bucket the status active, and not ready.
+	ActiveBuckets bool
 	// IgnoredFilters are query keys that lists ignore; "matchLabels" stands for
 	// all label filters.
 	IgnoredFilters []string
@@ -131,10 +133,12 @@ type UpdateMode string
 const (
 	// Replace clears what is left out (except where the API documents "absent
 	// means unchanged": subnet, reserved IP, instance size, machine settings; and
-	// the policy and the selector of a target group, which the vendor's Terraform
-	// provider sends only when they change).
+	// the policy and the selector of a target group, and everything of clusters,
+	// node pools, buckets, service accounts, federated identities and their
+	// providers, because the vendor's tools send only what changes of them).
 	Replace UpdateMode = "replace"
-	// ReplaceAll clears also the policy and the selector of a target group.
+	// ReplaceAll clears also what Replace keeps for the vendor's tools. Names, machine
+	// types, zones and versions of Kubernetes stay.
 	ReplaceAll UpdateMode = "replace-all"
 	// Merge leaves it as it was.
 	Merge UpdateMode = "merge"

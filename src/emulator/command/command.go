@@ -245,6 +245,8 @@ func (o *options) addSwitchFlags(cmd *cobra.Command) {
 		"show ROUND_ROBIN in target groups whose policy was not set")
 	flags.BoolVar(&o.switches.ReadyMachines, "ready-machines", false,
 		"the status of a machine that runs is ready, and not running")
+	flags.BoolVar(&o.switches.ActiveBuckets, "active-buckets", false,
+		"the status of a bucket is active, and not ready")
 	flags.StringSliceVar(&o.switches.IgnoredFilters, "ignored-filters", nil,
 		"query keys that lists ignore; matchLabels stands for all label filters")
 }

@@ -77,6 +77,14 @@ type prop struct {
 type table struct {
 	Stage     []prop
 	Resources []*resource
+	Actions   []action
+}
+
+// action is an operation with a body that neither creates nor changes an object: its method and path pattern, the object
+// in the path, and the body.
+type action struct {
+	Operation, Of string
+	Body          map[string]any
 }
 
 // newTable reads testdata for a scenario.
@@ -90,6 +98,7 @@ func newTable(t *testing.T, scenario string) *table {
 			t.Fatalf("reading %s: %v", name, err)
 		}
 		all.Stage, all.Resources = append(all.Stage, part.Stage...), append(all.Resources, part.Resources...)
+		all.Actions = append(all.Actions, part.Actions...)
 	}
 	return all
 }

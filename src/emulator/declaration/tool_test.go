@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"runtime"
 	"slices"
 	"strconv"
@@ -34,7 +35,12 @@ type tool struct {
 	subject string
 	// known are the identities of the objects on the stage.
 	known map[string]string
+	// form is whether bodies are sent as forms, and not in JSON.
+	form bool
 }
+
+// formType is the media type of forms.
+const formType = "application/x-www-form-urlencoded"
 
 // on does a part of the work about a subject. If it cannot go on, only this part ends.
 func (c *tool) on(subject string, work func(*tool)) {
@@ -65,18 +71,15 @@ func (c *tool) Fatalf(format string, arguments ...any) {
 // send sends a request until it is not throttled, and returns the status and the content of the answer.
 func (c *tool) send(method, path string, body any) (int, any) {
 	c.Helper()
-	content := ""
-	if body != nil {
-		text, err := json.Marshal(body)
-		if err != nil {
-			c.Fatalf("%v", err)
-		}
-		content = string(text)
-	}
+	content := c.content(body)
 	for {
 		request := httptest.NewRequestWithContext(c.Context(), method, path, strings.NewReader(content))
 		request.Header.Set("X-Organisation-Identity", emulator.DefaultOrganisation)
-		c.credential.sign(c.T, request)
+		if c.form {
+			request.Header.Set("Content-Type", formType)
+		} else {
+			c.credential.sign(c.T, request)
+		}
 		answer := httptest.NewRecorder()
 		c.cloud.ServeHTTP(answer, request)
 		if answer.Code == http.StatusTooManyRequests {
@@ -95,6 +98,26 @@ func (c *tool) send(method, path string, body any) (int, any) {
 		}
 		return answer.Code, value
 	}
+}
+
+// content is the text of a body.
+func (c *tool) content(body any) string {
+	c.Helper()
+	if fields, ok := body.(map[string]any); ok && c.form {
+		form := url.Values{}
+		for key, value := range fields {
+			form.Set(key, fmt.Sprint(value))
+		}
+		return form.Encode()
+	}
+	if body == nil {
+		return ""
+	}
+	text, err := json.Marshal(body)
+	if err != nil {
+		c.Fatalf("%v", err)
+	}
+	return string(text)
 }
 
 // expect sends a request that must be answered with a status.

@@ -28,6 +28,36 @@ func TestTerraformTeam(t *testing.T) {
 	})
 }
 
+// A member is found by the email address. Another role is a new membership of the team, and members do not keep a team from
+// being deleted.
+func TestTerraformTeamMembers(t *testing.T) {
+	replay(t, func(c *tool) {
+		body := values{"name": "team", "description": "", "labels": values{}, "annotations": values{}}
+		path := c.ensure("/v1/teams", body)
+		person := at(c.list("/v1/memberships")[0], "user")
+		for _, role := range []string{"MEMBER", "OWNER"} {
+			body["description"] = role
+			c.put(path, body)
+			for _, identity := range c.members(path) {
+				c.expect(http.MethodDelete, path+"/members/"+identity.(string), nil, http.StatusNoContent)
+			}
+			c.expect(http.MethodPost, path+"/members", values{"userIdentity": at(person, "subject"), "role": role},
+				http.StatusCreated)
+			c.shows(path, merged(body, values{"members.*.role": []string{role},
+				"members.*.user.subject": []any{at(person, "subject")},
+				"members.*.user.email":   []any{at(person, "email")}}), "slug", "createdAt", "updatedAt")
+		}
+		c.vanishes(path)
+	})
+}
+
+// members are the identities of the members of a team.
+func (c *tool) members(path string) []any {
+	c.Helper()
+	all, _ := at(c.ready(path), "members.*.identity").([]any)
+	return all
+}
+
 // A federated identity can trust no audience, and a status that was read can be sent back.
 func TestTerraformFederatedIdentity(t *testing.T) {
 	replay(t, func(c *tool) {

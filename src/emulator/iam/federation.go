@@ -125,7 +125,7 @@ func (p *Provider) view() *providerView {
 	return &providerView{identify(p.Meta), p.Issuer, p.KeysURI, p.local, p.Status}
 }
 
-func (d *Directory) newProvider(_ *request, record object.Record, in *providerInput) (*Provider, error) {
+func (d *Directory) newProvider(r *request, record object.Record, in *providerInput) (*Provider, error) {
 	if in.Issuer == "" {
 		return nil, apierror.Invalid("field \"providerIssuer\" is required")
 	}
@@ -144,15 +144,18 @@ func (d *Directory) newProvider(_ *request, record object.Record, in *providerIn
 		}
 		p.local, p.Keys = in.Local, keys
 	}
-	return p, d.changeProvider(nil, p, record, in)
+	return p, d.changeProvider(r, p, record, in)
 }
 
-// changeProvider keeps the status and the place of keys that a request leaves out.
-func (*Directory) changeProvider(_ *request, p *Provider, next object.Record, in *providerInput) error {
+// changeProvider keeps the status and the place of keys that a request leaves out, unless all is replaced.
+func (*Directory) changeProvider(r *request, p *Provider, next object.Record, in *providerInput) error {
 	if !slices.Contains([]string{"", active, "inactive"}, in.Status) {
 		return apierror.Invalid("field \"status\" must be active or inactive, not %q", in.Status)
 	}
 	p.Record = next
+	if r.Rules.ReplaceAll {
+		p.KeysURI, p.Status = nil, active
+	}
 	if in.Status != "" {
 		p.Status = in.Status
 	}
@@ -232,10 +235,14 @@ func (d *Directory) newFederated(r *request, record object.Record, in *federated
 	return f, d.changeFederated(r, f, record, in)
 }
 
-// changeFederated keeps what a request leaves out, because an update is partial.
-func (*Directory) changeFederated(_ *request, f *FederatedIdentity, record object.Record, in *federatedInput) error {
+// changeFederated keeps what a request leaves out, because an update is partial, unless all is replaced.
+func (*Directory) changeFederated(r *request, f *FederatedIdentity, record object.Record, in *federatedInput) error {
 	next := *f
 	next.Record = record
+	if r.Rules.ReplaceAll {
+		next.Audiences, next.Match, next.Scopes, next.Conditions = nil, "", nil, nil
+		next.Status, next.ExpiresAt = active, nil
+	}
 	if in.Audiences != nil {
 		next.Audiences = in.Audiences
 	}

@@ -31,9 +31,8 @@ func checkName(name string, most int) error {
 
 // CheckMeta checks names, descriptions, labels and annotations.
 func CheckMeta(s Spec) error {
-	most := cmp.Or(s.Longest.Description, maxDescription)
-	if n := utf8.RuneCountInString(s.Description); n > most {
-		return apierror.Invalid("field \"description\" must have at most %d characters, not %d", most, n)
+	if err := CheckDescription(s.Description, s.Longest); err != nil {
+		return err
 	}
 	if err := checkLabels(s.Labels); err != nil {
 		return err
@@ -42,6 +41,15 @@ func CheckMeta(s Spec) error {
 		return err
 	}
 	return checkName(s.Name, cmp.Or(s.Longest.Name, maxName))
+}
+
+// CheckDescription refuses a description that is too long.
+func CheckDescription(text string, longest Lengths) error {
+	most := cmp.Or(longest.Description, maxDescription)
+	if n := utf8.RuneCountInString(text); n > most {
+		return apierror.Invalid("field \"description\" must have at most %d characters, not %d", most, n)
+	}
+	return nil
 }
 
 // CheckPort refuses a number that is no port.

@@ -51,7 +51,8 @@ type Kind[S any, T object.Described, In any] struct {
 	New func(S, *Request, object.Record, *In) (T, error)
 	// Change changes an object, or returns an error and changes nothing. Without it, there is no PUT.
 	Change func(S, *Request, T, object.Record, *In) error
-	// Partial kinds keep what a PUT leaves out, because the official client sends only what changes.
+	// Partial kinds keep what a PUT leaves out, because the official client sends only what changes. If all is
+	// replaced, they keep only their name, and what else they cannot be without.
 	Partial bool
 	// Release ends what a deleted object uses, or refuses the deletion.
 	Release func(S, *Request, T) error
@@ -204,7 +205,10 @@ func (k Kind[S, T, In]) revise(r *Request, among *object.Collection[T], item T, 
 		return next, nil
 	}
 	meta, rules := k.Meta(in), r.Rules
-	rules.Merge, rules.Longest = rules.Merge || k.Partial, k.Longest
+	rules.Merge, rules.Longest = rules.Merge || k.Partial && !rules.ReplaceAll, k.Longest
+	if k.Partial && meta.Name == nil {
+		meta.Name = new(next.Name)
+	}
 	if err := next.Describe(rules, meta.Name, meta.Description, meta.Labels, meta.Annotations, r.Now); err != nil {
 		return next, err
 	}
@@ -262,6 +266,15 @@ func leaving(item any) bool {
 func Decode[T any](r *Request) (*T, error) {
 	into := new(T)
 	return into, unmarshal(r.Body, into)
+}
+
+// Base are the settings that an update of a partial kind begins with: those that the object has, or the initial ones if
+// all is replaced.
+func Base[T any](r *Request, current, initial T) T {
+	if r.Rules.ReplaceAll {
+		return initial
+	}
+	return current
 }
 
 // Overlay is a copy of settings with those that the body of a request has. Settings that are null stay.

@@ -57,9 +57,6 @@ func (f *Filesystem) Traits() object.Traits {
 		Reference("region", &f.Subnet.VPC.Region.Record).With("status", statusAvailable)
 }
 
-// statusActive is the status of a bucket, which can be used at once.
-const statusActive = "active"
-
 // Bucket is a bucket of the object storage. It has no objects. Its slug is its name.
 type Bucket struct {
 	object.Record
@@ -69,11 +66,19 @@ type Bucket struct {
 	Lifecycle *wire.BucketLifecycle
 }
 
+// status is that of a bucket, which can be used at once.
+func (b *Bucket) status() string {
+	if b.Org.Store.Switches.ActiveBuckets {
+		return "active"
+	}
+	return object.StatusReady
+}
+
 // View is the bucket as the API describes it.
 func (b *Bucket) View() wire.Bucket {
 	return wire.Bucket{
 		Identity: b.Identity, Organisation: b.Org.Short(), CreatedAt: b.CreatedAt, UpdatedAt: b.UpdatedAt,
-		Labels: b.Labels, Annotations: b.Annotations, Name: b.Name, Status: statusActive,
+		Labels: b.Labels, Annotations: b.Annotations, Name: b.Name, Status: b.status(),
 		Endpoint: "https://" + b.Name + "." + b.Region.Slug + ".objects.emulator.invalid", Region: b.Region.Short(),
 		BucketSettings: b.Settings, Lifecycle: b.Lifecycle,
 	}
@@ -81,7 +86,7 @@ func (b *Bucket) View() wire.Bucket {
 
 // Traits are the values of the bucket that filters of lists can name, besides those that everything has.
 func (b *Bucket) Traits(has object.Traits) object.Traits {
-	return has.Reference("region", &b.Region.Record).With("status", statusActive)
+	return has.Reference("region", &b.Region.Record).With("status", b.status())
 }
 
 func (o *Organisation) seedFilesystem(in *seed.Filesystem, now time.Time) error {

@@ -1,0 +1,193 @@
+package declaration
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/openapi"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/openapi/openapitest"
+)
+
+// What the document says about bodies is what is refused: a body with a value just outside a limit is, and one with a
+// value inside is not because of that field.
+func TestLimitsAreThoseOfTheDocument(t *testing.T) {
+	document, err := openapi.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		cloud, err := emulator.New(emulator.Config{Seed: emulator.DualStackSeed(),
+			Switches: emulator.Switches{ApplicationProtocols: true}, Middleware: openapitest.Middleware(t)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		table := newTable(t, "")
+		l := &limiter{document: document, tried: map[*openapi.Schema]bool{}}
+		c := &tool{T: t, cloud: cloud, credential: newCredential(t, cloud, ways()[0]),
+			known: map[string]string{}}
+		c.on("set-up", func(c *tool) { c.setUp(table.Stage) })
+		if c.known["token"], err = cloud.SubjectToken("", "", "", 24*time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range table.Resources {
+			d, err := describe(document, r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.on(r.Path, func(c *tool) { l.resource(newDrive(c, d)) })
+		}
+		for _, a := range table.Actions {
+			c.on(a.Operation, func(c *tool) { l.action(c, a) })
+		}
+		l.complete(t)
+	})
+}
+
+// limiter sends bodies at the limits of the document.
+type limiter struct {
+	document *openapi.Document
+	// tried are the schemas whose limits were sent.
+	tried map[*openapi.Schema]bool
+}
+
+// resource sends the bodies that create and change an object.
+func (l *limiter) resource(d *drive) {
+	d.Helper()
+	if d.Refused != 0 {
+		return
+	}
+	method := http.MethodPost
+	if d.single() {
+		method = http.MethodPut
+	}
+	creation := l.limits(d.resource.collection(), method, nil)
+	sent := d.sent(false, nil)
+	d.refused(method, d.collection, sent, creation)
+	if !d.single() {
+		d.accepted(method, d.collection, func() map[string]any { return sent }, creation)
+	}
+	d.created(sent)
+	if current := d.settled(); d.change != nil {
+		change := l.limits(d.Path, http.MethodPut, d.Fixed)
+		d.refused(http.MethodPut, d.path, d.sent(true, current), change)
+		d.changed(current)
+		d.accepted(http.MethodPut, d.path, func() map[string]any { return d.sent(true, d.settled()) }, change)
+	}
+	d.deleted()
+}
+
+// action sends the bodies of an operation that neither creates nor changes an object.
+func (l *limiter) action(c *tool, a action) {
+	c.Helper()
+	method, pattern, _ := strings.Cut(a.Operation, " ")
+	of, _ := c.filled(a.Of).(string)
+	path := regexp.MustCompile(`\{\w+\}`).ReplaceAllLiteralString(pattern, of)
+	inner := *c
+	inner.form = l.document.Paths[pattern].Operations()[method].RequestBody.Content[formType].Schema != nil
+	d := &drive{tool: &inner, path: path}
+	body, _ := c.filled(parsed(c.T, a.Body)).(map[string]any)
+	limits := l.limits(pattern, method, nil)
+	d.refused(method, path, body, limits)
+	if status, answer := d.send(method, path, body); status >= http.StatusBadRequest {
+		c.Errorf("%s %s = %d %v", method, path, status, answer)
+	}
+	d.accepted(method, path, func() map[string]any { return body }, limits)
+}
+
+// limits are what the document says about the body of an operation, except about fields that never change.
+func (l *limiter) limits(pattern, method string, fixed []string) func(body any) []bound {
+	o := l.document.Paths[pattern].Operations()[method]
+	return func(body any) (all []bound) {
+		for _, media := range o.RequestBody.Content {
+			all = append(all, bounds(l.document, media.Schema, body)...)
+		}
+		all = slices.DeleteFunc(all, func(b bound) bool { return slices.Contains(fixed, fmt.Sprint(b.at[0])) })
+		for _, b := range all {
+			l.tried[b.schema] = true
+		}
+		return all
+	}
+}
+
+// complete checks that no limit of a body was left out.
+func (l *limiter) complete(t *testing.T) {
+	t.Helper()
+	for path, operations := range l.document.Paths {
+		for method, o := range operations.Operations() {
+			if o.RequestBody == nil {
+				continue
+			}
+			for _, media := range o.RequestBody.Content {
+				limited(l.document, media.Schema, "", func(s *openapi.Schema, at string) {
+					if !l.tried[s] {
+						t.Errorf("%s %s: the limits of %s are not tried; send it, or add the operation to testdata",
+							method, path, at)
+					}
+				})
+			}
+		}
+	}
+}
+
+// limited visits the parts of a body that have limits.
+func limited(document *openapi.Document, s *openapi.Schema, at string, visit func(*openapi.Schema, string)) {
+	if s == nil {
+		return
+	}
+	if len(limits(s, nil)) > 0 {
+		visit(s, at)
+	}
+	if s.Ref != "" {
+		limited(document, document.Components.Schemas[openapi.Named(s.Ref)], at, visit)
+	}
+	for _, part := range slices.Concat(s.AllOf, s.AnyOf) {
+		limited(document, part, at, visit)
+	}
+	for name, part := range s.Properties {
+		limited(document, part, at+"."+name, visit)
+	}
+	limited(document, s.Items, at+"[]", visit)
+}
+
+// refused sends a body once for each limit, with a value outside.
+func (d *drive) refused(method, path string, body map[string]any, limits func(any) []bound) {
+	d.Helper()
+	for _, b := range limits(body) {
+		status, answer := d.send(method, path, with(body, b.at, b.outside))
+		if status != http.StatusBadRequest {
+			d.Errorf("%s %s with %v outside (%v) = %d %v, want 400", method, path, b, b.outside, status, answer)
+		}
+	}
+}
+
+// accepted sends a body once for each value inside a limit. It may be refused because of other fields.
+func (d *drive) accepted(method, path string, body func() map[string]any, limits func(any) []bound) {
+	d.Helper()
+	all := limits(body())
+	for _, b := range all {
+		if slices.ContainsFunc(all, b.looser) {
+			continue
+		}
+		for _, value := range b.inside {
+			if value == nil {
+				continue // is as good as no value, and has a limit of its own
+			}
+			sent := with(with(body(), b.at, value), []any{"deleteProtection"}, removed{})
+			status, answer := d.send(method, path, sent)
+			if status >= http.StatusInternalServerError || status >= 400 && b.blamed(answer) {
+				d.Errorf("%s %s with %v inside (%v) = %d %v", method, path, b, value, status, answer)
+			}
+			if made, _ := at(answer, "identity").(string); made != "" && method == http.MethodPost {
+				d.send(http.MethodDelete, d.sibling(made), nil)
+				<-time.After(pause)
+			}
+		}
+	}
+}

@@ -1,0 +1,69 @@
+package declaration
+
+import (
+	"net/http"
+	"testing"
+)
+
+// element is the object with an identity in a list of an object, or nil.
+func element(object any, list string, identity any) any {
+	all, _ := at(object, list).([]any)
+	for _, one := range all {
+		if at(one, "identity") == identity {
+			return one
+		}
+	}
+	return nil
+}
+
+// A volume shows its attachment at once, and the attachment does not show any more what was detached.
+func TestTerraformVolumeAttachment(t *testing.T) {
+	replay(t, func(c *tool) {
+		c.setUp([]prop{{Name: "machine", Path: "/v1/machines",
+			Body: values{"name": "m", "subnet": "$subnet", "machineType": "pgp-small"}}})
+		volume := c.ensure("/v1/volumes", values{"name": "acc", "description": "", "size": 10,
+			"cloudRegionIdentity": "nl-01", "volumeTypeIdentity": "Block"})
+		for _, description := range []string{"", "d"} {
+			holder := values{"resourceType": "cloud_virtual_machine", "resourceIdentity": c.identity("machine")}
+			made := c.expect(http.MethodPost, volume+"/attach", merged(holder, values{"description": description}),
+				http.StatusOK)
+			read := element(c.expect(http.MethodGet, volume, nil, http.StatusOK), "attachments", at(made, "identity"))
+			if at(read, "attachedToIdentity") != c.identity("machine") || empty(at(read, "serial")) ||
+				at(read, "attachedToResourceType") != "cloud_virtual_machine" || at(read, "description") != description {
+				c.Errorf("attached %v, read %v", made, read)
+			}
+			c.expect(http.MethodPost, volume+"/detach", holder, http.StatusNoContent)
+			c.reads(volume, values{"status": "Available", "attachments": nil})
+		}
+		c.gone(volume)
+		c.gone(c.placed("/v1/machines/$machine"))
+	})
+}
+
+// Each target is attached and detached by itself. The identity of an attachment is read in the target group.
+func TestTerraformTargetGroupAttachment(t *testing.T) {
+	replay(t, func(c *tool) {
+		path := c.ensure("/v1/loadbalancer-target-groups",
+			values{"name": "g", "vpc": "$vpc", "targetPort": 80, "protocol": "tcp"})
+		attachments := []string{}
+		for _, name := range []string{"a", "b"} {
+			c.setUp([]prop{{Name: name, Path: "/v1/machines",
+				Body: values{"name": name, "subnet": "$subnet", "machineType": "pgp-small"}}})
+			made := c.expect(http.MethodPost, path+"/attach", values{"serverIdentity": c.identity(name)},
+				http.StatusCreated)
+			identity, _ := at(made, "identity").(string)
+			attachments = append(attachments, identity)
+			c.reads(path, values{"loadbalancerTargetGroupAttachments.*.identity": attachments})
+		}
+		c.reads(path, values{
+			"loadbalancerTargetGroupAttachments.*.virtualMachineInstance.identity": []string{"$a", "$b"}})
+		for i, identity := range attachments {
+			c.expect(http.MethodDelete, path+"/detach/"+identity, nil, http.StatusNoContent)
+			c.reads(path, values{"loadbalancerTargetGroupAttachments.*.identity": attachments[i+1:]})
+		}
+		c.gone(path)
+		for _, name := range []string{"a", "b"} {
+			c.gone(c.placed("/v1/machines/$" + name))
+		}
+	})
+}
