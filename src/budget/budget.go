@@ -214,7 +214,8 @@ func measured(prefix, size string, start, pass, memory, traffic float64) []Budge
 		measure(prefix+"pass-cpu", pass, "CPU s", "a resync of all unchanged Services, with "+size),
 		measure(prefix+"heap", memory, "MiB", "live memory with "+size),
 		measure(prefix+"memory", memory, "MiB", "peak memory of the process with "+size),
-		measure(prefix+"traffic", traffic, "MiB", "data received in one minute without changes, compressed, with "+size),
+		measure(prefix+"traffic", traffic, "MiB", "data received in one minute without changes, compressed, with "+
+			size),
 		measure(prefix+"first-address", 1, "s", "a new Service gets its address, if the cloud needs no time, with "+
 			size),
 	}

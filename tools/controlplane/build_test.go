@@ -82,7 +82,8 @@ func TestBuildOfAnotherMinor(t *testing.T) {
 		t.Errorf("the agents: %q and %v", agents, err)
 	}
 	t.Setenv(repo.KubernetesEnv, "1.2")
-	if path, err := Build(t.Context(), root, nil); err == nil || !strings.Contains(err.Error(), `LAB_KUBERNETES is "1.2": use a `) {
+	path, err := Build(t.Context(), root, nil)
+	if err == nil || !strings.Contains(err.Error(), `LAB_KUBERNETES is "1.2": use a `) {
 		t.Errorf("a minor version that there is no file of: %q and %v", path, err)
 	}
 }

@@ -30,8 +30,8 @@ func (b *builder) chooseKubernetes() error {
 				err, repo.KubernetesEnv, minor)
 		}
 	}
-	// Kubernetes' own build stamps its version the same way: without it, the API server says v0.0.0, and charts that ask
-	// for a version refuse the cluster.
+	// Kubernetes' own build stamps its version the same way: without it, the API server says v0.0.0, and charts that
+	// ask for a version refuse the cluster.
 	for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
 		b.stamp += fmt.Sprintf(" -X %s.gitMajor=%s -X %s.gitMinor=%s -X %s.gitVersion=v%s", pkg, version[1], pkg,
 			version[2], pkg, strings.Join(version[1:], "."))

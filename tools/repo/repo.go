@@ -40,7 +40,8 @@ func Root() (string, error) {
 const CurrentEnv = "LAB_IS_CURRENT_IN"
 
 // KubernetesEnv is the environment variable with the minor version of Kubernetes that the lab is, such as 1.34. Without
-// it, or if it is empty, the lab is the one that its go.mod requires. The Makefile sets it from K8S on its command line.
+// it, or if it is empty, the lab is the one that its go.mod requires. The Makefile sets it from K8S on its command
+// line.
 const KubernetesEnv = "LAB_KUBERNETES"
 
 // CompilerFlags are the arguments of go build with which everything here is compiled: without debug information, which
