@@ -80,8 +80,8 @@ type table struct {
 	Actions   []action
 }
 
-// action is an operation with a body that neither creates nor changes an object: its method and path pattern, the object
-// in the path, and the body.
+// action is an operation with a body that neither creates nor changes an object: its method and path pattern, the
+// object in the path, and the body.
 type action struct {
 	Operation, Of string
 	Body          map[string]any

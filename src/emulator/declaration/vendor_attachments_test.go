@@ -16,7 +16,7 @@ func element(object any, list string, identity any) any {
 	return nil
 }
 
-// A volume shows its attachment at once, and the attachment does not show any more what was detached.
+// A volume shows its attachment as soon as that is answered, and none when it is detached.
 func TestTerraformVolumeAttachment(t *testing.T) {
 	replay(t, func(c *tool) {
 		c.setUp([]prop{{Name: "machine", Path: "/v1/machines",
@@ -28,8 +28,8 @@ func TestTerraformVolumeAttachment(t *testing.T) {
 			made := c.expect(http.MethodPost, volume+"/attach", merged(holder, values{"description": description}),
 				http.StatusOK)
 			read := element(c.expect(http.MethodGet, volume, nil, http.StatusOK), "attachments", at(made, "identity"))
-			if at(read, "attachedToIdentity") != c.identity("machine") || empty(at(read, "serial")) ||
-				at(read, "attachedToResourceType") != "cloud_virtual_machine" || at(read, "description") != description {
+			if at(read, "attachedToIdentity") != c.identity("machine") || at(read, "description") != description ||
+				at(read, "attachedToResourceType") != "cloud_virtual_machine" || empty(at(read, "serial")) {
 				c.Errorf("attached %v, read %v", made, read)
 			}
 			c.expect(http.MethodPost, volume+"/detach", holder, http.StatusNoContent)

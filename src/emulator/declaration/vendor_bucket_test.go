@@ -30,7 +30,7 @@ func TestTerraformBucket(t *testing.T) {
 	})
 }
 
-// A lifecycle is replaced as a whole. Rules about old versions are for buckets with versions only, which are read first.
+// A lifecycle is replaced as a whole. Rules about old versions are for buckets with versions only, which is read first.
 func TestTerraformBucketLifecycle(t *testing.T) {
 	replay(t, func(c *tool) {
 		const bucket, path = "/v1/object-storage/buckets/acc", "/v1/object-storage/buckets/acc/lifecycle"

@@ -28,8 +28,8 @@ func TestTerraformTeam(t *testing.T) {
 	})
 }
 
-// A member is found by the email address. Another role is a new membership of the team, and members do not keep a team from
-// being deleted.
+// A member is found by the email address. Another role is a new membership of the team, and members do not keep a team
+// from being deleted.
 func TestTerraformTeamMembers(t *testing.T) {
 	replay(t, func(c *tool) {
 		body := values{"name": "team", "description": "", "labels": values{}, "annotations": values{}}
