@@ -53,7 +53,8 @@ func TestVersionsAgree(t *testing.T) {
 	}
 	nightly := readFile(t, "../../.github/workflows/nightly.yaml")
 	for version := oldest; version <= newest; version++ {
-		if file := fmt.Sprintf("tools/lab/k8s-1.%d.mod", version); version < newest && minor(t, file, required) != version {
+		file := fmt.Sprintf("tools/lab/k8s-1.%d.mod", version)
+		if version < newest && minor(t, file, required) != version {
 			t.Errorf("%s requires another version of Kubernetes", file)
 		}
 		if !strings.Contains(nightly, fmt.Sprintf("%q", fmt.Sprintf("1.%d", version))) {
