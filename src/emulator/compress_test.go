@@ -51,6 +51,17 @@ func TestCompressedAnswers(t *testing.T) {
 	}
 }
 
+func TestCompressionIsGzip(t *testing.T) {
+	c := manyMachines(t)
+	for accepted, want := range map[string]string{"": "", "gzip": "gzip", "gzip, deflate, br, zstd": "gzip", "zstd": ""} {
+		request := apiRequest(t, "", "GET", machinesPath, "")
+		request.Header.Set("Accept-Encoding", accepted)
+		if encoding := serve(c, request).Header().Get("Content-Encoding"); encoding != want {
+			t.Errorf("Accept-Encoding %q: the answer has the encoding %q, want %q", accepted, encoding, want)
+		}
+	}
+}
+
 func TestFaultsOfCompressedAnswers(t *testing.T) {
 	c := manyMachines(t)
 	whole := serve(c, apiRequest(t, "", "GET", machinesPath, "")).Body.String()

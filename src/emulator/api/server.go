@@ -57,6 +57,7 @@ type Server struct {
 	mux      *http.ServeMux
 	encoder  encode.Encoder
 	inner    func(http.Handler) http.Handler
+	compress func(http.Handler) http.HandlerFunc
 	Faults   fault.Set
 	metrics  *metrics
 	limiter  *rate.Limiter // nil: no limit
@@ -84,6 +85,10 @@ func New(o Options) (*Server, error) {
 		Store: objects, Auth: credentials, switches: o.Switches, delays: o.Delays, logger: o.Logger,
 		inner: o.Middleware, mux: http.NewServeMux(), limiter: newLimiter(o.Switches.RequestsPerSecond),
 		network: o.Network, afterWrite: o.AfterWrite, beforeAnswer: o.BeforeAnswer,
+	}
+	// Answers are for people, too, whose tools may show only what is compressed with gzip.
+	if srv.compress, err = gzhttp.NewWrapper(gzhttp.EnableZstd(false)); err != nil {
+		return nil, fmt.Errorf("preparing the compression of answers: %w", err)
 	}
 	srv.Faults.Creates, srv.Faults.Lists, srv.metrics = srv.creates, srv.lists, newMetrics(srv)
 	srv.Faults.Met = func(ctx context.Context, kind fault.Kind) { event.Of(ctx).Fault = kind }
@@ -202,7 +207,7 @@ func (srv *Server) computeOperations() map[string]handler {
 // chain wraps an operation of the API with everything that happens around it.
 func (srv *Server) chain(operation string, next http.Handler) http.Handler {
 	srv.known = append(srv.known, operation)
-	next = srv.limited(srv.Faults.Handler(operation, gzhttp.GzipHandler(srv.inner(next))))
+	next = srv.limited(srv.Faults.Handler(operation, srv.compress(srv.inner(next))))
 	return srv.metrics.observe(operation, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		srv.Requests.Count(operation)
 		srv.watched(operation, next, w, r)

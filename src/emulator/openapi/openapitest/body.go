@@ -51,7 +51,8 @@ func (b *bodies) validate(schema *jsonschema.Schema, body []byte) error {
 		return nil
 	}
 	compare := b.validateShape
-	if schema.Items2020 != nil && jsontext.Value(body).Kind() == jsontext.KindBeginArray {
+	limited := schema.MinItems != nil || schema.MaxItems != nil || schema.UniqueItems
+	if schema.Items2020 != nil && !limited && jsontext.Value(body).Kind() == jsontext.KindBeginArray {
 		compare = b.validateItems
 	}
 	if err := compare(schema, body); err != nil {

@@ -11,7 +11,7 @@ import (
 // shaper computes the shapes of bodies in JSON. Numbers count only as zero or not zero, also those within strings,
 // identities count as numbers, and lists only as the set of the shapes of their items. So bodies with the same shape
 // differ in counters, times, addresses and identities, and in how often something is listed. A schema tells them apart
-// only by the bounds of numbers, and by the lengths of strings and lists.
+// only by the bounds of numbers, and by the lengths of strings and lists. Names of fields count as they are.
 type shaper struct {
 	seed    maphash.Seed
 	decoder *jsontext.Decoder
@@ -41,10 +41,11 @@ func (s *shaper) object() (uint64, error) {
 	}
 	shape := uint64(jsontext.KindBeginObject)
 	for s.decoder.PeekKind() != jsontext.KindEndObject {
-		key, err := s.next()
+		name, err := s.decoder.ReadValue()
 		if err != nil {
 			return 0, err
 		}
+		key := maphash.Bytes(s.seed, name)
 		value, err := s.next()
 		if err != nil {
 			return 0, err

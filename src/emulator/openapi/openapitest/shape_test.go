@@ -16,6 +16,7 @@ func TestShape(t *testing.T) {
 		{`{"n":1}`, `{"n":-1}`, false},
 		{`{"n":1}`, `{"n":"1"}`, false},
 		{`{"n":1}`, `{"m":1}`, false},
+		{`{"ipv4Address":1}`, `{"ipv6Address":1}`, false},
 		{`"web-1"`, `"web-20"`, true},
 		{`"web-1"`, `"db-1"`, false},
 		{`"tcp"`, `"udp"`, false},
