@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -45,10 +46,20 @@ func (s *source) makesCloud(n ast.Node) bool {
 	return name == "emulator.New" || name == "New" && s.file.Name.Name == "emulator"
 }
 
-// setsMiddleware returns whether a node is the name of the field.
+// setsMiddleware returns whether a node sets the field, to anything but nil.
 func setsMiddleware(n ast.Node) bool {
-	name, ok := n.(*ast.Ident)
-	return ok && name.Name == "Middleware"
+	switch n := n.(type) {
+	case *ast.KeyValueExpr:
+		key, isName := n.Key.(*ast.Ident)
+		value, isValue := n.Value.(*ast.Ident)
+		return isName && key.Name == "Middleware" && !(isValue && value.Name == "nil")
+	case *ast.AssignStmt:
+		return slices.ContainsFunc(n.Lhs, func(to ast.Expr) bool {
+			field, ok := to.(*ast.SelectorExpr)
+			return ok && field.Sel.Name == "Middleware"
+		})
+	}
+	return false
 }
 
 // mentions returns whether a part of a function is what is looked for.

@@ -16,6 +16,15 @@ func forgets(t *testing.T) {
 	emulator.New(emulator.Config{})
 }
 
+func turnsItOff(t *testing.T) {
+	emulator.New(emulator.Config{Middleware: nil})
+}
+
+func assigns(t *testing.T) {
+	config.Seed, config.Middleware = seed, openapitest.Sampled(t)
+	emulator.New(config)
+}
+
 func ExampleNew() { emulator.New(emulator.Config{}) }
 
 func bare() { emulator.New(emulator.Config{}) }
@@ -28,6 +37,7 @@ func other() { New() }
 		"e/e_test.go":       "package emulator\n\nfunc a() { New(Config{}) }\n",
 	},
 		"a/a_test.go:7: forgets"+forgotten,
+		"a/a_test.go:11: turnsItOff"+forgotten,
 		"ci/cloud/cloud.go:3: Run"+forgotten,
 		"e/e_test.go:3: a"+forgotten,
 	)
