@@ -71,8 +71,11 @@ func resolve(path string) (string, error) {
 // missing returns the file that is to be made for a path: the path itself, or what it leads to as a symbolic link.
 func missing(path string) (string, error) {
 	target, err := os.Readlink(path)
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
 		return path, nil
+	}
+	if err != nil {
+		return "", err
 	}
 	if filepath.IsAbs(target) {
 		return resolve(target)
