@@ -17,7 +17,7 @@ func element(object any, list string, identity any) any {
 	return nil
 }
 
-// atOnce sends what a tool sends without waiting for what was changed before. As the delay says, this is refused meanwhile.
+// atOnce sends what a tool sends without waiting for what was changed before, which is refused during a delay of that.
 func (c *tool) atOnce(delay time.Duration, method, path string, body any, want int) any {
 	c.Helper()
 	if delay > 0 {
@@ -27,8 +27,8 @@ func (c *tool) atOnce(delay time.Duration, method, path string, body any, want i
 	return c.expect(method, path, body, want)
 }
 
-// A volume shows its attachment as soon as that is answered, and none when it is detached. The provider waits neither for
-// a new volume nor for one that it detaches.
+// A volume shows its attachment as soon as that is answered. The provider waits neither for a new volume nor for one
+// that it detaches.
 func TestTerraformVolumeAttachment(t *testing.T) {
 	replay(t, func(c *tool) {
 		c.setUp([]prop{{Name: "machine", Path: "/v1/machines",
@@ -41,7 +41,8 @@ func TestTerraformVolumeAttachment(t *testing.T) {
 			holder := values{"resourceType": "cloud_virtual_machine", "resourceIdentity": c.identity("machine")}
 			made := c.atOnce(underway, http.MethodPost, volume+"/attach",
 				merged(holder, values{"description": description}), http.StatusOK)
-			read := element(c.expect(http.MethodGet, volume, nil, http.StatusOK), "attachments", at(made, "identity"))
+			shown := c.expect(http.MethodGet, volume, nil, http.StatusOK)
+			read := element(shown, "attachments", at(made, "identity"))
 			if at(read, "attachedToIdentity") != c.identity("machine") || at(read, "description") != description ||
 				at(read, "attachedToResourceType") != "cloud_virtual_machine" || empty(at(read, "serial")) {
 				c.Errorf("attached %v, read %v", made, read)

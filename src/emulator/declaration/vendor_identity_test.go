@@ -98,7 +98,8 @@ func TestTerraformServiceAccount(t *testing.T) {
 		rule := values{"resources": []string{"cloud_vpc"}, "resourceIdentities": []string{},
 			"permissions": []string{"read"}, "note": "n"}
 		allowed := c.expect(http.MethodPost, role+"/rules", rule, http.StatusCreated)
-		c.reads(role, merged(body, values{"rules": []values{merged(rule, values{"identity": at(allowed, "identity")})}}))
+		shown := merged(rule, values{"identity": at(allowed, "identity")})
+		c.reads(role, merged(body, values{"rules": []values{shown}}))
 		body["name"] = "binding"
 		c.binds(account, role, body)
 		c.removes(role+"/rules/", allowed)

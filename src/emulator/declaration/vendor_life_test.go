@@ -13,8 +13,8 @@ func deleted(object any) bool {
 	return strings.EqualFold(status(object), "deleted") || state == "deleted"
 }
 
-// What is deleted and still listed keeps no subnet, security group or VPC from being deleted. The provider does not wait
-// for security groups and VPCs.
+// What is deleted and still listed keeps no subnet, security group or VPC from being deleted. The provider waits
+// neither for security groups nor for VPCs.
 func TestTerraformDestroy(t *testing.T) {
 	replay(t, func(c *tool) {
 		c.setUp([]prop{{Name: "group", Path: "/v1/security-groups", Body: values{"name": "sg", "vpcIdentity": "$vpc"}}})
