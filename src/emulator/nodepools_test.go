@@ -96,6 +96,17 @@ func TestFewerNodesAtMost(t *testing.T) {
 	})
 }
 
+// With --updates=replace-all, a pool whose number of machines is left out has none.
+func TestReplaceAllRemovesNodes(t *testing.T) {
+	play(t, newEmulator(t, withSwitches(emulator.Switches{Updates: emulator.ReplaceAll})), []step{
+		{request: "POST " + clusters, body: clusterNamed("k"), status: 201},
+		{request: "POST " + pools, status: 201, body: `{"name":"p","machineType":"pgp-small","replicas":2}`},
+		{request: "PUT " + pools + "/p", body: `{"machineType":"pgp-small"}`, status: 200,
+			has: []string{`"replicas":0`}},
+		{request: "GET /v1/machines", status: 200, has: []string{"[]"}},
+	})
+}
+
 // A VPC does not get ranges that its clusters have for pods or services.
 func TestVPCsLeaveRoomForClusters(t *testing.T) {
 	const network = `,"networking":{"podCidr":"10.200.0.0/16","serviceCidr":"10.201.0.0/16"}}`

@@ -158,9 +158,11 @@ func (o *options) addKubernetesDelays(flags *pflag.FlagSet) {
 }
 
 func (o *options) addVolumeDelays(flags *pflag.FlagSet) {
-	flags.DurationVar(&o.delays.VolumeCreate, "volume-create-delay", 0, "how long a new volume is creating")
+	flags.DurationVar(&o.delays.VolumeCreate, "volume-create-delay", 0,
+		"how long a new volume is creating, and cannot be attached")
 	flags.DurationVar(&o.delays.VolumeAttach, "volume-attach-delay", 0, "how long a volume is attaching")
-	flags.DurationVar(&o.delays.VolumeDetach, "volume-detach-delay", 0, "how long a volume is detaching")
+	flags.DurationVar(&o.delays.VolumeDetach, "volume-detach-delay", 0,
+		"how long a volume is detaching, and cannot be attached or deleted")
 	flags.DurationVar(&o.delays.VolumeResize, "volume-resize-delay", 0,
 		"how long a volume keeps its old size after it was made larger")
 	flags.DurationVar(&o.delays.VolumeDelete, "volume-delete-delay", 0, "how long a volume is deleting")

@@ -3,6 +3,7 @@ package declaration
 import (
 	"net/http"
 	"testing"
+	"time"
 )
 
 // element is the object with an identity in a list of an object, or nil.
@@ -16,26 +17,41 @@ func element(object any, list string, identity any) any {
 	return nil
 }
 
-// A volume shows its attachment as soon as that is answered, and none when it is detached.
+// atOnce sends what a tool sends without waiting for what was changed before, which is refused during a delay of that.
+func (c *tool) atOnce(delay time.Duration, method, path string, body any, want int) any {
+	c.Helper()
+	if delay > 0 {
+		c.expect(method, path, body, http.StatusConflict)
+		<-time.After(delay)
+	}
+	return c.expect(method, path, body, want)
+}
+
+// A volume shows its attachment as soon as that is answered. The provider waits neither for a new volume nor for one
+// that it detaches.
 func TestTerraformVolumeAttachment(t *testing.T) {
 	replay(t, func(c *tool) {
 		c.setUp([]prop{{Name: "machine", Path: "/v1/machines",
 			Body: values{"name": "m", "subnet": "$subnet", "machineType": "pgp-small"}}})
-		volume := c.ensure("/v1/volumes", values{"name": "acc", "description": "", "size": 10,
-			"cloudRegionIdentity": "nl-01", "volumeTypeIdentity": "Block"})
+		body := values{"name": "acc", "description": "", "size": 10, "cloudRegionIdentity": "nl-01",
+			"volumeTypeIdentity": "Block"}
+		identity, _ := at(c.expect(http.MethodPost, "/v1/volumes", body, http.StatusCreated), "identity").(string)
+		volume, underway := "/v1/volumes/"+identity, c.delays.VolumeCreate
 		for _, description := range []string{"", "d"} {
 			holder := values{"resourceType": "cloud_virtual_machine", "resourceIdentity": c.identity("machine")}
-			made := c.expect(http.MethodPost, volume+"/attach", merged(holder, values{"description": description}),
-				http.StatusOK)
-			read := element(c.expect(http.MethodGet, volume, nil, http.StatusOK), "attachments", at(made, "identity"))
+			made := c.atOnce(underway, http.MethodPost, volume+"/attach",
+				merged(holder, values{"description": description}), http.StatusOK)
+			shown := c.expect(http.MethodGet, volume, nil, http.StatusOK)
+			read := element(shown, "attachments", at(made, "identity"))
 			if at(read, "attachedToIdentity") != c.identity("machine") || at(read, "description") != description ||
 				at(read, "attachedToResourceType") != "cloud_virtual_machine" || empty(at(read, "serial")) {
 				c.Errorf("attached %v, read %v", made, read)
 			}
 			c.expect(http.MethodPost, volume+"/detach", holder, http.StatusNoContent)
-			c.reads(volume, values{"status": "Available", "attachments": nil})
+			underway = c.delays.VolumeDetach
 		}
-		c.gone(volume)
+		c.atOnce(underway, http.MethodDelete, volume, nil, http.StatusNoContent)
+		c.goes(volume)
 		c.gone(c.placed("/v1/machines/$machine"))
 	})
 }

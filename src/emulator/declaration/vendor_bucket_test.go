@@ -2,23 +2,25 @@ package declaration
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 )
 
 // A bucket is created, and read by its identity until it is ready; all else names it. What does not change is empty or
-// absent.
+// absent. The provider allows names of 63 characters.
 func TestTerraformBucket(t *testing.T) {
 	replay(t, func(c *tool) {
-		const path = "/v1/object-storage/buckets/acc.bucket"
-		byIdentity := c.ensure("/v1/object-storage/buckets", values{"bucketName": "acc.bucket", "public": false,
+		name := strings.Repeat("b", 56) + ".bucket"
+		path := "/v1/object-storage/buckets/" + name
+		byIdentity := c.ensure("/v1/object-storage/buckets", values{"bucketName": name, "public": false,
 			"region": "nl-01", "versioning": "Disabled", "objectLockEnabled": false})
 		c.reads(byIdentity, values{"status": "ready"})
-		want := values{"name": "acc.bucket", "public": false, "cloudRegion.slug": "nl-01", "policy": nil,
+		want := values{"name": name, "public": false, "cloudRegion.slug": "nl-01", "policy": nil,
 			"versioning": "Disabled", "objectLockEnabled": false, "status": "ready"}
 		c.shows(path, want, "identity", "endpoint")
 		policy := values{"Version": "2012-10-17", "Statement": []values{{"Sid": "read", "Effect": "Allow",
 			"Principal": values{"Thalassa": "*"}, "Action": []string{"s3:GetObject"},
-			"Resource":  []string{"arn:thalassa:s3:::acc.bucket/*"},
+			"Resource":  []string{"arn:thalassa:s3:::" + name + "/*"},
 			"Condition": values{"StringEquals": values{"thalassa:User": "u"}}}}}
 		for _, change := range []values{{"versioning": "Enabled"}, {"policy": policy}, {"versioning": "Suspended"},
 			{"objectLockEnabled": true}} {

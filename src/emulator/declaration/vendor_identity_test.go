@@ -86,3 +86,66 @@ func TestTerraformFederatedIdentity(t *testing.T) {
 		c.gone(path)
 	})
 }
+
+// An account shows its bindings with their roles.
+func TestTerraformServiceAccount(t *testing.T) {
+	replay(t, func(c *tool) {
+		body := values{"name": "account", "description": "d", "labels": values{"a": "b"}, "annotations": values{}}
+		account := c.ensure("/v1/service-accounts", body)
+		c.reads(account, merged(body, values{"roleBindings": nil}))
+		body["name"] = "role"
+		role := c.ensure("/v1/iam/roles", body)
+		rule := values{"resources": []string{"cloud_vpc"}, "resourceIdentities": []string{},
+			"permissions": []string{"read"}, "note": "n"}
+		allowed := c.expect(http.MethodPost, role+"/rules", rule, http.StatusCreated)
+		shown := merged(rule, values{"identity": at(allowed, "identity")})
+		c.reads(role, merged(body, values{"rules": []values{shown}}))
+		body["name"] = "binding"
+		c.binds(account, role, body)
+		c.removes(role+"/rules/", allowed)
+		c.keys(account)
+		c.vanishes(role)
+		c.vanishes(account)
+	})
+}
+
+// removes deletes a part of an object.
+func (c *tool) removes(collection string, part any) {
+	c.Helper()
+	identity, _ := at(part, "identity").(string)
+	c.expect(http.MethodDelete, collection+identity, nil, http.StatusNoContent)
+}
+
+// binds binds a role to an account, which both show, and removes the binding.
+func (c *tool) binds(account, role string, body values) {
+	c.Helper()
+	holder := at(c.ready(account), "identity")
+	made := c.expect(http.MethodPost, role+"/bindings", merged(body, values{"serviceAccountIdentity": holder}),
+		http.StatusCreated)
+	want := merged(body, values{"organisationRole.identity": at(c.ready(role), "identity"),
+		"serviceAccount.identity": holder})
+	for place, shown := range map[string]any{"the bindings": c.list(role + "/bindings"),
+		"the account": at(c.ready(account), "roleBindings")} {
+		read := element(values{"all": shown}, "all", at(made, "identity"))
+		for field, value := range want {
+			if wrong := difference(value, at(read, field)); wrong != "" {
+				c.Errorf("binding in %s: %s%s", place, field, wrong)
+			}
+		}
+	}
+	c.removes(role+"/bindings/", made)
+	c.reads(account, values{"roleBindings": nil})
+}
+
+// keys makes an access credential, finds it in the list, and deletes it.
+func (c *tool) keys(account string) {
+	c.Helper()
+	path := account + "/access-credentials"
+	made := c.expect(http.MethodPost, path, values{"name": "key", "description": "d", "scopes": []string{"api:read"}},
+		http.StatusCreated)
+	read := element(values{"all": c.list(path)}, "all", at(made, "identity"))
+	if at(read, "name") != "key" || at(read, "accessKey") != at(made, "accessKey") || empty(at(made, "accessSecret")) {
+		c.Errorf("made %v, read %v", made, read)
+	}
+	c.removes(path+"/", made)
+}

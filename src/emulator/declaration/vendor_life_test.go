@@ -13,7 +13,8 @@ func deleted(object any) bool {
 	return strings.EqualFold(status(object), "deleted") || state == "deleted"
 }
 
-// What is deleted and still listed keeps no subnet, security group or VPC from being deleted.
+// What is deleted and still listed keeps no subnet, security group or VPC from being deleted. The provider waits
+// neither for security groups nor for VPCs.
 func TestTerraformDestroy(t *testing.T) {
 	replay(t, func(c *tool) {
 		c.setUp([]prop{{Name: "group", Path: "/v1/security-groups", Body: values{"name": "sg", "vpcIdentity": "$vpc"}}})
@@ -28,9 +29,9 @@ func TestTerraformDestroy(t *testing.T) {
 				c.Errorf("GET %s = %d %v, want it listed as deleted if there is such a delay", path, status, read)
 			}
 		}
-		c.gone(c.placed("/v1/security-groups/$group"))
 		c.gone(c.placed("/v1/subnets/$subnet"))
-		c.gone(c.placed("/v1/vpcs/$vpc"))
+		c.expect(http.MethodDelete, c.placed("/v1/security-groups/$group"), nil, http.StatusNoContent)
+		c.atOnce(c.delays.NetworkDelete, http.MethodDelete, c.placed("/v1/vpcs/$vpc"), nil, http.StatusNoContent)
 	})
 }
 

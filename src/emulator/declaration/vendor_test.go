@@ -90,6 +90,12 @@ func (c *tool) reads(path string, want values) {
 func (c *tool) gone(path string) {
 	c.Helper()
 	c.expect(http.MethodDelete, path, nil, http.StatusNoContent)
+	c.goes(path)
+}
+
+// goes waits until an object that was deleted is gone, or is only listed as deleted.
+func (c *tool) goes(path string) {
+	c.Helper()
 	c.until("deleted", func() bool {
 		status, read := c.send(http.MethodGet, path, nil)
 		return status == http.StatusNotFound || deleted(read)

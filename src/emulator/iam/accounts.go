@@ -25,6 +25,11 @@ type AccessCredential struct {
 	LastUsedAt        *time.Time
 }
 
+type accountView struct {
+	wire.Meta
+	Bindings []bindingView `json:"roleBindings,omitempty"`
+}
+
 type credentialInput struct {
 	wire.MetaInput
 	ExpiresAt *time.Time `json:"expiresAt"`
@@ -62,8 +67,18 @@ func accounts() resource.Kind[*Directory, *ServiceAccount, wire.MetaInput] {
 			return nil
 		},
 		Release: (*Directory).releaseAccount,
-		View:    func(_ *Directory, _ *request, a *ServiceAccount) any { return a.Meta },
+		View:    (*Directory).viewAccount,
 	}
+}
+
+func (d *Directory) viewAccount(_ *request, a *ServiceAccount) any {
+	view := &accountView{Meta: a.Meta}
+	for b := range d.Bindings.All() {
+		if b.Account == a.Identity {
+			view.Bindings = append(view.Bindings, d.viewBinding(b))
+		}
+	}
+	return view
 }
 
 // releaseAccount refuses the deletion of an account that somebody can act as by federation, or that a role is bound to.

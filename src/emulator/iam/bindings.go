@@ -26,6 +26,7 @@ type bindingInput struct {
 
 type bindingView struct {
 	wire.Meta
+	Role    *wire.Meta `json:"organisationRole,omitempty"`
 	User    *wire.User `json:"user,omitempty"`
 	Team    *teamView  `json:"team,omitempty"`
 	Account *wire.Meta `json:"serviceAccount,omitempty"`
@@ -57,6 +58,9 @@ func (d *Directory) bindingsOf(role *Role) *object.Collection[*Binding] {
 
 func (d *Directory) viewBinding(b *Binding) bindingView {
 	view := bindingView{Meta: b.Meta}
+	if role, found := d.Roles.Exact(b.Role); found {
+		view.Role = new(role.Nested())
+	}
 	if m, found := d.Members.Exact(b.Member); found {
 		view.User = &m.User
 	}

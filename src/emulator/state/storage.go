@@ -111,11 +111,14 @@ func (o *Organisation) seedFilesystem(in *seed.Filesystem, now time.Time) error 
 // DefaultBucketSettings are those of a bucket whose creator chose none.
 func DefaultBucketSettings() wire.BucketSettings { return wire.BucketSettings{Versioning: "Disabled"} }
 
+// LongestBucketName is how many characters the name of a bucket can have.
+const LongestBucketName = 63
+
 // CheckBucketName checks a name, which is part of the address of the bucket and therefore unique in the cloud.
 func (s *Store) CheckBucketName(name string) error {
-	if !regexp.MustCompile(`^[a-z0-9][a-z0-9.-]+[a-z0-9]$`).MatchString(name) {
-		return apierror.Invalid("field \"bucketName\" must have at least 3 lower case letters, digits, '.' and '-', "+
-			"and start and end with a letter or digit, not be %q", name)
+	if !regexp.MustCompile(`^[a-z0-9][a-z0-9.-]+[a-z0-9]$`).MatchString(name) || len(name) > LongestBucketName {
+		return apierror.Invalid("field \"bucketName\" must have 3 to %d lower case letters, digits, '.' and '-', "+
+			"and start and end with a letter or digit, not be %q", LongestBucketName, name)
 	}
 	for o := range s.Spaces() {
 		if o.Buckets.HasSlug(name) {

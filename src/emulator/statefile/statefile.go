@@ -50,7 +50,7 @@ func Open(path string) (*File, error) {
 func resolve(path string) (string, error) {
 	target, err := filepath.EvalSymlinks(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return path, nil
+		return missing(path)
 	}
 	if err != nil {
 		return "", err
@@ -66,6 +66,26 @@ func resolve(path string) (string, error) {
 		return target, nil
 	}
 	return target, os.Chmod(target, 0o600)
+}
+
+// missing returns the file that is to be made for a path: the path itself, or what it leads to as a symbolic link.
+func missing(path string) (string, error) {
+	target, err := os.Readlink(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return path, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if filepath.IsAbs(target) {
+		return resolve(target)
+	}
+	// A path relative to the link begins in the folder that has the link, not in a link to that folder.
+	folder, err := filepath.EvalSymlinks(filepath.Dir(path))
+	if err != nil {
+		return "", err
+	}
+	return resolve(filepath.Join(folder, target))
 }
 
 // Read returns the state; found is false if there is no file yet. A damaged file stays as it is.

@@ -125,6 +125,24 @@ func TestLink(t *testing.T) {
 	}
 }
 
+// A link to a file that does not exist yet stays a link, and so does one whose folder is reached by a link.
+func TestLinkToNewFile(t *testing.T) {
+	folder := t.TempDir()
+	target, inner := filepath.Join(folder, "state.yaml"), filepath.Join(folder, "a", "b")
+	if err := errors.Join(os.MkdirAll(inner, 0o700), os.Symlink(inner, filepath.Join(folder, "short")),
+		os.Symlink(target, filepath.Join(folder, "a", "absolute")),
+		os.Symlink("../absolute", filepath.Join(inner, "link"))); err != nil {
+		t.Fatal(err)
+	}
+	f := open(t, filepath.Join(folder, "short", "link"))
+	if err := f.Write(seed.Default()); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Lstat(target); err != nil || !info.Mode().IsRegular() {
+		t.Errorf("%s: %v, want the state", target, err)
+	}
+}
+
 func TestOneProcessOnly(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.yaml")
 	first := open(t, path)
