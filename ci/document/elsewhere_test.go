@@ -69,6 +69,10 @@ func elsewhere() []execution {
 		{".ci/run", map[string][]string{".ci/run": {"\nexec bash ci/run.sh\n"},
 			"ci/repository/run_test.go": {`"ci/run.sh": `}}},
 		by("make cut CHART=thalassa-csi", "ci/repository/makefile_test.go", `"make", "cut", "CHART=page"`),
+		by("make versions", "ci/repository/makefile_test.go", `run("--dry-run", "versions")`),
+		{"make lab K8S=1.34", map[string][]string{
+			"ci/repository/makefile_test.go":   {`run("--silent", show, "show", "K8S=1.34")`},
+			"tools/controlplane/build_test.go": {`{"1.98", "lab-1.98", `}}},
 		{"make image", map[string][]string{"Makefile": {"\n\t@exec bin/image --version='$(VERSION)' --revision="},
 			"tools/image/image_test.go": {`repotest.Command(t, "image"), "--version="`}}},
 		{"make push REGISTRY=registry.example.com/path", map[string][]string{

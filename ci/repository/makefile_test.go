@@ -123,6 +123,36 @@ func TestStageRuns(t *testing.T) {
 	}
 }
 
+// TestVersions: the demo and the tests of the chart run on each supported version of Kubernetes, or on one.
+func TestVersions(t *testing.T) {
+	run := func(arguments ...string) string {
+		t.Helper()
+		command := exec.CommandContext(t.Context(), "make", arguments...)
+		command.Dir, command.Env = repotest.Root(t), append(os.Environ(), "K8S=1.2")
+		output, err := command.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, output)
+		}
+		return strings.Join(strings.Fields(string(output)), " ")
+	}
+	all, one := run("--dry-run", "versions"), run("--dry-run", "versions", "K8S=1.34")
+	const tests = "bin/gotest -race=0 -packages='./ci/charttest ./ci/policytest ./ci/rbactest' \\ -- -count=1 "
+	if demos := strings.Count(all, "exec bin/demo"); demos != 5 || strings.Count(all, tests) != demos {
+		t.Errorf("%d demos, want 5, each followed by %q: %s", demos, tests, all)
+	}
+	if !strings.Contains(one, "Kubernetes 1.34") || strings.Count(one, tests) != 1 {
+		t.Errorf("with one version: %s", one)
+	}
+	show := "--eval=show:; @echo \"lab=$$LAB_KUBERNETES of $(minors)\""
+	const minors = " of 1.33 1.34 1.35 1.36 1.37"
+	if got := run("--silent", show, "show"); got != "lab="+minors {
+		t.Errorf("without K8S on the command line: %s", got)
+	}
+	if got := run("--silent", show, "show", "K8S=1.34"); got != "lab=1.34"+minors {
+		t.Errorf("with K8S on the command line: %s", got)
+	}
+}
+
 // TestCut: a copy of a chart is kept under its version, without its pages, and never changes.
 func TestCut(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(repotest.Root(t), "Makefile"))
