@@ -210,7 +210,7 @@ func TestDashboardBudgets(t *testing.T) {
 		"quiet-calls":          "Calls per minute and their budget: vector(%)",
 		"ironcore-quiet-calls": "Calls per minute and their budget: vector(%)",
 		"quiet-writes":         "Writes without a cause in Kubernetes: vector(%)",
-		"traffic":              "Data per minute and its budget: vector(% * 1024 * 1024)",
+		"data":                 "Data per minute and its budget: vector(% * 1024 * 1024)",
 	} {
 		limit, err := budget.Named(name)
 		if err != nil {

@@ -61,9 +61,9 @@ func Thalassa() []Budget {
 	}
 	all = append(all, lifeCycle()...)
 	all = append(all, routes()...)
-	all = append(all, measured("", size1000, 5, 0.2, 512, 5)...)
-	all = append(all, measured("5000x1000-", size5000, 25, 1, 1024, 25)...)
-	all = append(all, measured("5000x1000-subset-", size5000+" and at most 250 targets", 5, 1, 256, 2)...)
+	all = append(all, measured("", size1000, 5, 0.2, 512, 128, 5)...)
+	all = append(all, measured("5000x1000-", size5000, 25, 1, 1024, 640, 25)...)
+	all = append(all, measured("5000x1000-subset-", size5000+" and at most 250 targets", 5, 1, 256, 40, 2)...)
 	all = append(all, measure("5000x1000-subset-join-writes", 55, "writes",
 		"one of 5,000 nodes joins, with at most 250 targets: for 1,000 target groups"))
 	all = append(all, largeNodes()...)
@@ -207,13 +207,14 @@ func largeNodes() []Budget {
 		measure("nodes-5000-memory", 256, "MiB", "peak memory of the process with 5,500 nodes"))
 }
 
-// measured are the budgets of a cluster of one size: seconds, MiB, and MiB per minute.
-func measured(prefix, size string, start, pass, memory, traffic float64) []Budget {
+// measured are the budgets of a cluster of one size: seconds, MiB, and MiB per minute. Traffic is compressed data.
+func measured(prefix, size string, start, pass, memory, data, traffic float64) []Budget {
 	return []Budget{
 		measure(prefix+"start-cpu", start, "CPU s", "a start with "+size),
 		measure(prefix+"pass-cpu", pass, "CPU s", "a resync of all unchanged Services, with "+size),
 		measure(prefix+"heap", memory, "MiB", "live memory with "+size),
 		measure(prefix+"memory", memory, "MiB", "peak memory of the process with "+size),
+		measure(prefix+"data", data, "MiB", "data read in one minute without changes, decompressed, with "+size),
 		measure(prefix+"traffic", traffic, "MiB", "data received in one minute without changes, compressed, with "+
 			size),
 		measure(prefix+"first-address", 1, "s", "a new Service gets its address, if the cloud needs no time, with "+

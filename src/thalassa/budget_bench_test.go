@@ -41,11 +41,12 @@ func measure(b *testing.B, prefix string, services, nodes, maxTargets int) {
 	large.restart()
 	large.compared.Store(0)
 	benchtest.ForgetMemory()
-	began, received := benchtest.CPU(b), large.received.Load()
+	began, received, data := benchtest.CPU(b), large.wire.received.Load(), large.wire.data.Load()
 	defer large.run(manyWorkers)()
 	large.looked(services)
 	start := benchtest.CPU(b) - began
-	lists := float64(large.received.Load() - received) // as many as in one look for drift
+	// One look for drift reads as much.
+	lists, read := float64(large.wire.received.Load()-received), float64(large.wire.data.Load()-data)
 
 	began = benchtest.CPU(b)
 	passes := 0
@@ -57,7 +58,10 @@ func measure(b *testing.B, prefix string, services, nodes, maxTargets int) {
 	// Metrics from before the loop are forgotten by it.
 	b.ReportMetric((benchtest.CPU(b)-began).Seconds()/float64(passes), prefix+"pass-cpu")
 	b.ReportMetric(start.Seconds(), prefix+"start-cpu")
-	b.ReportMetric(lists/mebi/(float64(large.config.LoadBalancer.DriftPeriod)/60), prefix+"traffic")
+	const minute = 60
+	periods := float64(large.config.LoadBalancer.DriftPeriod) / minute
+	b.ReportMetric(lists/mebi/periods, prefix+"traffic")
+	b.ReportMetric(read/mebi/periods, prefix+"data")
 
 	if err := large.cloud.inventory.Refresh(b.Context()); err != nil { // two copies at a time are the most there is
 		b.Fatal(err)
@@ -100,9 +104,8 @@ func (m externalServicesCluster) joinWrites(services int) float64 {
 // externalServicesCluster is a servicesCluster whose cloud is another process.
 type externalServicesCluster struct {
 	*servicesCluster
-	received *atomic.Int64 // bytes of answers
-	wire     *scale
-	joining  []string // machines without nodes
+	wire    *scale
+	joining []string // machines without nodes
 }
 
 // newExternalServicesCluster is a cluster with everything in place, whose controller runs no more. Its Services have
@@ -118,7 +121,7 @@ func newExternalServicesCluster(b *testing.B, services, nodes, maxTargets int) e
 	l.config.API = cloudconfig.API{CallTimeout: 600, RequestsPerSecond: 100_000, Burst: 100_000}
 	l.config.LoadBalancer.MaxTargets = maxTargets
 	l.restart()
-	m := externalServicesCluster{newServicesCluster(l), &scale.received, scale, cloud.Machines[nodes:]}
+	m := externalServicesCluster{newServicesCluster(l), scale, cloud.Machines[nodes:]}
 	m.populate(cloud.Machines[:nodes])
 	m.order(services/2, 1)
 	m.order(services-services/2, 2)
@@ -141,6 +144,7 @@ func (m externalServicesCluster) looked(services int) {
 type scale struct {
 	next     http.RoundTripper
 	received atomic.Int64 // bytes, as they are on the wire
+	data     atomic.Int64 // bytes of answers, decompressed
 	calls    atomic.Int64
 	attached atomic.Int64 // calls that set the targets of a target group
 }
@@ -150,7 +154,7 @@ func newScale() *scale {
 	s.next = &http.Transport{MaxIdleConnsPerHost: 100,
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			connection, err := new(net.Dialer).DialContext(ctx, network, address)
-			return weighed{connection, &s.received}, err
+			return weighedConnection{connection, &s.received}, err
 		}}
 	return s
 }
@@ -160,18 +164,34 @@ func (s *scale) RoundTrip(request *http.Request) (*http.Response, error) {
 	if strings.HasSuffix(request.URL.Path, "/attachments") {
 		s.attached.Add(1)
 	}
-	return s.next.RoundTrip(request)
+	response, err := s.next.RoundTrip(request)
+	if err == nil {
+		response.Body = weighedBody{response.Body, &s.data}
+	}
+	return response, err
 }
 
-// weighed is a connection of which the received bytes are counted.
-type weighed struct {
-	net.Conn
-	received *atomic.Int64
-}
+// weighedConnection and weighedBody count what is read.
+type (
+	weighedConnection struct {
+		net.Conn
+		bytes *atomic.Int64
+	}
+	weighedBody struct {
+		io.ReadCloser
+		bytes *atomic.Int64
+	}
+)
 
-func (w weighed) Read(into []byte) (int, error) {
+func (w weighedConnection) Read(into []byte) (int, error) {
 	n, err := w.Conn.Read(into)
-	w.received.Add(int64(n))
+	w.bytes.Add(int64(n))
+	return n, err
+}
+
+func (w weighedBody) Read(into []byte) (int, error) {
+	n, err := w.ReadCloser.Read(into)
+	w.bytes.Add(int64(n))
 	return n, err
 }
 
