@@ -54,6 +54,7 @@ func Thalassa() []Budget {
 			"a new Service with two ports, if the cloud creates load balancers without listeners"),
 		writes("create-group-writes", 6, "a new Service with two ports and its own security group"),
 		writes("create-protections", 1, "a new Service: writes of its finalizer"),
+		calls("delete-reads", 10, "20 Services are deleted at once: reads"),
 		seconds("rush-seconds", 60,
 			"200 new Services at once get addresses, if the cloud takes 30 s for each, at 50 requests a second"),
 		calls("rush-refusals", 0,

@@ -15,6 +15,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/store"
 )
 
 // balancers computes the difference between what Services should have and what exists in the cloud. State about a
@@ -24,6 +25,8 @@ type balancers struct {
 	settings  balancer.Config
 	inventory *inventory.Inventory
 	executor  *executor
+	// writes are the last writes of Services, by their UIDs.
+	writes *store.TTLCache[lastWrite]
 }
 
 var _ cloud.LoadBalancers = (*balancers)(nil)
@@ -32,6 +35,7 @@ func newBalancers(c cloudconfig.Config, known *inventory.Inventory) *balancers {
 	return &balancers{
 		config: c, settings: balancer.NewConfig(c), inventory: known,
 		executor: &executor{inventory: known, removals: &removals{}},
+		writes:   store.NewTTLCache[lastWrite](time.Hour),
 	}
 }
 
@@ -91,7 +95,12 @@ func (b *balancers) expectFromPreviousLeader(service *corev1.Service) {
 
 // Apply implements cloud.LoadBalancers.
 func (b *balancers) Apply(ctx context.Context, service *corev1.Service, plan cloud.Plan) ([]cloud.Attempt, error) {
-	return b.executor.apply(ctx, service, plan)
+	made, err := b.executor.apply(ctx, service, plan)
+	if len(made) > 0 {
+		last, _ := b.writes.Get(string(service.UID))
+		b.writes.Put(string(service.UID), lastWrite{time.Now(), last.lags})
+	}
+	return made, err
 }
 
 // Refresh implements cloud.LoadBalancers.

@@ -8,6 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/thalassa-cloud/thalassa-ccm/src/budget"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 )
@@ -243,6 +246,54 @@ func TestBudgetOfARush(t *testing.T) {
 			small.within("rush-refusals", float64(refused.counted.Load()))
 		})
 	}
+}
+
+// TestBudgetOfDeletions: 20 Services are deleted at once. That nothing is left of each is seen in lists that began after
+// its last deletion.
+func TestBudgetOfDeletions(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		delays := emulator.Delays{LoadbalancerDelete: 3 * time.Second}
+		small := newServicesCluster(newLab(t, emulator.Config{Delays: delays}))
+		machines, err := small.emulator.AddMachines(10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		small.populate(machines)
+		defer small.run(manyWorkers)()
+		small.order(20, 2)
+		<-time.After(time.Minute)
+		small.forget()
+		small.deleteAll()
+		<-time.After(time.Minute)
+		if left := small.protected(); left > 0 {
+			t.Errorf("%d Services have a finalizer: %v", left, small.reported.seen())
+		}
+		calls, writes := small.counted()
+		small.within("delete-reads", float64(calls-writes))
+	})
+}
+
+// deleteAll asks for the deletion of all Services, as kubectl does.
+func (t *servicesCluster) deleteAll() {
+	for _, object := range t.services.all() {
+		if one, ok := object.(*corev1.Service); ok {
+			deleted, now := one.DeepCopy(), metav1.Now()
+			deleted.DeletionTimestamp = &now
+			t.services.put(deleted)
+		}
+	}
+}
+
+// protected is how many Services have a finalizer.
+func (t *servicesCluster) protected() int {
+	with := 0
+	for _, object := range t.services.all() {
+		if one, ok := object.(*corev1.Service); ok && len(one.Finalizers) > 0 {
+			with++
+		}
+	}
+	return with
 }
 
 // refusals counts answers that ask for fewer requests.

@@ -3,21 +3,26 @@ package thalassa
 import (
 	"context"
 	"errors"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/balancer"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 // PlanDelete implements cloud.LoadBalancers.
 func (b *balancers) PlanDelete(ctx context.Context, service *corev1.Service, written bool) (cloud.Comparison, error) {
-	o, err := b.observeForDeletion(ctx, service, written)
-	if err != nil {
+	o, early, err := b.observeForDeletion(ctx, service)
+	switch {
+	case err != nil:
 		return cloud.Comparison{}, err
+	case early:
+		return cloud.Comparison{Exists: true, State: "deleting", Wait: &cloud.Wait{Name: "the deletion",
+			Status: "deleting", Deleting: true, Within: deletionWindow,
+			Message: "the last object was deleted, and new lists of the cloud must show that none is left"}}, nil
 	}
 	if o.Empty() {
 		b.expectFromPreviousLeader(service)
@@ -53,18 +58,51 @@ func (b *balancers) usersOf(o balancer.Observed) map[string]resource.LoadBalance
 	return users
 }
 
-// observeForDeletion returns all objects of a Service that is to have none. That none is left is concluded only from
-// lists that began after the last deletion, because the cloud deletes after it has accepted a deletion.
-func (b *balancers) observeForDeletion(ctx context.Context, service *corev1.Service, written bool) (balancer.Observed,
-	error) {
-	o, err := b.observe(ctx, service, b.fresh(), true)
-	if err == nil && written && o.Empty() {
-		o, err = b.observe(ctx, service, inventory.Fresh, true)
+// deletionWindow is how long after its last write the program lists what is left of a Service, so that Services that are
+// deleted at the same time share these lists.
+const deletionWindow = time.Second
+
+// lastWrite is the last write of an object of a Service by this process.
+type lastWrite struct {
+	at time.Time
+	// lags means that a list contained objects of the Service after the window, though their deletion was accepted.
+	lags bool
+}
+
+// sinceWrite returns how long ago the last write of the Service was, or more, and how long to wait after it.
+func (b *balancers) sinceWrite(service *corev1.Service) (since, window time.Duration) {
+	last, known := b.writes.Get(string(service.UID))
+	if known && last.lags {
+		return time.Since(last.at), 0
+	}
+	return time.Since(last.at), deletionWindow
+}
+
+// observeForDeletion returns all objects of a Service that is to have none, and whether it is too early to conclude that
+// there are none. Cached lists suffice to delete what they contain. That a load balancer is gone is seen in a new list,
+// and that nothing is left only in lists that began after the last write, because the cloud deletes after it has
+// accepted a deletion.
+func (b *balancers) observeForDeletion(ctx context.Context, service *corev1.Service) (o balancer.Observed, early bool,
+	err error) {
+	o, err = b.observe(ctx, service, b.config.Inventory.MaxBalancerAge(), true)
+	since, window := b.sinceWrite(service)
+	switch lb := o.Balancer(); {
+	case err != nil:
+	case o.Empty() && since < window:
+		return o, true, nil
+	case o.Empty():
+		// A list that began at the very time of the write may be older.
+		o, err = b.observe(ctx, service, min(b.fresh(), since-time.Nanosecond), true)
+		if last, known := b.writes.Get(string(service.UID)); known && !o.Empty() {
+			b.writes.Put(string(service.UID), lastWrite{last.at, true})
+		}
+	case lb != nil && lb.Deleting():
+		o, err = b.observe(ctx, service, b.fresh(), true)
 	}
 	made := b.settings.MayHaveSecurityGroup(service, o.Balancer())
 	if err == nil && o.GroupsError != nil && (made || !errors.Is(o.GroupsError, client.ErrUnauthorised)) {
 		// without permission to read security groups, this program created none
-		return balancer.Observed{}, o.GroupsError
+		return balancer.Observed{}, false, o.GroupsError
 	}
-	return o, err
+	return o, false, err
 }
