@@ -40,7 +40,11 @@ func (b *balancers) PlanDelete(ctx context.Context, service *corev1.Service, wri
 	}
 	ending.NodeGroup, ending.Users = group, b.usersOf(o)
 	ending.Expecting = b.inventory.Expecting(string(service.UID))
-	return request.PlanDelete(ending), nil
+	found := request.PlanDelete(ending)
+	if o.Empty() && len(found.Plan) > 0 { // a rule of the node group, which a lagging list may show
+		b.listsLag(service)
+	}
+	return found, nil
 }
 
 // usersOf returns load balancers of others that use the objects of a Service without a load balancer, by the identities
@@ -65,8 +69,16 @@ const deletionWindow = time.Second
 // lastWrite is the last write of an object of a Service by this process.
 type lastWrite struct {
 	at time.Time
-	// lags means that a list contained objects of the Service after the window, though their deletion was accepted.
+	// lags means that lists contained objects of the Service after the window, though their deletion was accepted. Then
+	// there is no window any more: the next look would write again.
 	lags bool
+}
+
+// listsLag records that lists do not show the last write of the Service.
+func (b *balancers) listsLag(service *corev1.Service) {
+	if last, known := b.writes.Get(string(service.UID)); known {
+		b.writes.Put(string(service.UID), lastWrite{last.at, true})
+	}
 }
 
 // sinceWrite returns how long ago the last write of the Service was, or more, and how long to wait after it.
@@ -79,25 +91,19 @@ func (b *balancers) sinceWrite(service *corev1.Service) (since, window time.Dura
 }
 
 // observeForDeletion returns all objects of a Service that is to have none, and whether it is too early to conclude that
-// there are none. Cached lists suffice to delete what they contain. That a load balancer is gone is seen in a new list,
-// and that nothing is left only in lists that began after the last write, because the cloud deletes after it has
-// accepted a deletion.
+// there are none: that is concluded only from lists that began after the last write, because the cloud deletes after it
+// has accepted a deletion.
 func (b *balancers) observeForDeletion(ctx context.Context, service *corev1.Service) (o balancer.Observed, early bool,
 	err error) {
-	o, err = b.observe(ctx, service, b.config.Inventory.MaxBalancerAge(), true)
-	since, window := b.sinceWrite(service)
-	switch lb := o.Balancer(); {
-	case err != nil:
-	case o.Empty() && since < window:
-		return o, true, nil
-	case o.Empty():
-		// A list that began at the very time of the write may be older.
-		o, err = b.observe(ctx, service, min(b.fresh(), since-time.Nanosecond), true)
-		if last, known := b.writes.Get(string(service.UID)); known && !o.Empty() {
-			b.writes.Put(string(service.UID), lastWrite{last.at, true})
+	o, err = b.observe(ctx, service, b.fresh(), true)
+	if since, window := b.sinceWrite(service); err == nil && o.Empty() {
+		if since < window {
+			return o, true, nil
 		}
-	case lb != nil && lb.Deleting():
-		o, err = b.observe(ctx, service, b.fresh(), true)
+		// A list that began at the very time of the write may be older.
+		if o, err = b.observe(ctx, service, min(b.fresh(), since-time.Nanosecond), true); !o.Empty() {
+			b.listsLag(service)
+		}
 	}
 	made := b.settings.MayHaveSecurityGroup(service, o.Balancer())
 	if err == nil && o.GroupsError != nil && (made || !errors.Is(o.GroupsError, client.ErrUnauthorised)) {

@@ -48,6 +48,30 @@ func TestRetainedLoadBalancer(t *testing.T) {
 	}
 }
 
+// TestKeptWhileConfirmed: a load balancer was left to others, and it is not certain yet that nothing is left. A look at
+// the Service in between does not report a deletion.
+func TestKeptWhileConfirmed(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.start(1)
+		r.addService("web", func(s *corev1.Service) { s.Annotations = map[string]string{"plain/keep": "you"} })
+		r.waitForSync()
+		r.events()
+		r.cloud.set(func(p *fakeCloud) {
+			p.confirmed = time.Now().Add(10 * time.Second)
+			delete(p.balancers, r.service("web").UID)
+		})
+		r.changeService("web", func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeNodePort })
+		<-time.After(time.Second / 2)
+		r.changeService("web", func(s *corev1.Service) { s.Labels = map[string]string{"a": "b"} })
+		<-time.After(time.Minute)
+		for _, event := range r.events() {
+			if event == "Normal DeletingLoadBalancer" {
+				t.Error("the deletion of a load balancer is reported, and there is none")
+			}
+		}
+	})
+}
+
 // TestSeveralNotices: notices with the same topic and reason become one event each, not again in the next process, and
 // again only after they ended.
 func TestSeveralNotices(t *testing.T) {

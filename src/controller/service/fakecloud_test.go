@@ -38,6 +38,8 @@ type fakeCloud struct {
 	retained     []string // the addresses of retained load balancers
 	health       string   // the health of the targets of ready load balancers
 	onWrite      func()   // called during each write; may be nil
+	// confirmed is the time from which it is certain that a Service without a load balancer has none.
+	confirmed time.Time
 }
 
 type fakeBalancer struct {
@@ -204,7 +206,10 @@ func (p *fakeCloud) PlanDelete(_ context.Context, service *corev1.Service, _ boo
 	defer p.mu.Unlock()
 	p.comparisons++
 	balancer := p.balancers[service.UID]
-	if balancer == nil {
+	switch {
+	case balancer == nil && time.Now().Before(p.confirmed):
+		return cloud.Comparison{Exists: true, Wait: &cloud.Wait{Within: time.Second, Message: "it is confirmed"}}, nil
+	case balancer == nil:
 		return cloud.Comparison{}, nil
 	}
 	found := cloud.Comparison{Exists: true, State: balancer.status(0)}

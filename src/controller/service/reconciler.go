@@ -246,7 +246,7 @@ func (r *reconciler) ensureDeleted(ctx context.Context, s *serviceState, service
 	if len(found.Plan) == 0 && found.Refused != nil {
 		return r.withRetryAfter(found.Refused)
 	}
-	if found.Exists {
+	if found.Exists && (found.Wait == nil || found.Wait.Within == 0) { // otherwise the deletion is about to end
 		r.reportDeleting(s, service, found.Retains)
 	}
 	if len(found.Plan) > 0 {
