@@ -58,10 +58,9 @@ func measure(b *testing.B, prefix string, services, nodes, maxTargets int) {
 	// Metrics from before the loop are forgotten by it.
 	b.ReportMetric((benchtest.CPU(b)-began).Seconds()/float64(passes), prefix+"pass-cpu")
 	b.ReportMetric(start.Seconds(), prefix+"start-cpu")
-	const minute = 60
-	periods := float64(large.config.LoadBalancer.DriftPeriod) / minute
-	b.ReportMetric(lists/mebi/periods, prefix+"traffic")
-	b.ReportMetric(read/mebi/periods, prefix+"data")
+	minutes := float64(large.config.LoadBalancer.DriftPeriod) / 60 // from one look for drift to the next
+	b.ReportMetric(lists/mebi/minutes, prefix+"traffic")
+	b.ReportMetric(read/mebi/minutes, prefix+"data")
 
 	if err := large.cloud.inventory.Refresh(b.Context()); err != nil { // two copies at a time are the most there is
 		b.Fatal(err)
