@@ -62,8 +62,8 @@ func (b *balancers) usersOf(o balancer.Observed) map[string]resource.LoadBalance
 	return users
 }
 
-// deletionWindow is how long after its last write the program lists what is left of a Service, so that Services that are
-// deleted at the same time share these lists.
+// deletionWindow is how long after its last write the program lists what is left of a Service, so that Services that
+// are deleted at the same time share these lists.
 const deletionWindow = time.Second
 
 // lastWrite is the last write of an object of a Service by this process.
@@ -90,9 +90,9 @@ func (b *balancers) sinceWrite(service *corev1.Service) (since, window time.Dura
 	return time.Since(last.at), deletionWindow
 }
 
-// observeForDeletion returns all objects of a Service that is to have none, and whether it is too early to conclude that
-// there are none: that is concluded only from lists that began after the last write, because the cloud deletes after it
-// has accepted a deletion.
+// observeForDeletion returns all objects of a Service that is to have none, and whether it is too early to conclude
+// that there are none: that is concluded only from lists that began after the last write, because the cloud deletes
+// after it has accepted a deletion.
 func (b *balancers) observeForDeletion(ctx context.Context, service *corev1.Service) (o balancer.Observed, early bool,
 	err error) {
 	o, err = b.observe(ctx, service, b.fresh(), true)
