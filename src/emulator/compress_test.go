@@ -53,7 +53,9 @@ func TestCompressedAnswers(t *testing.T) {
 
 func TestCompressionIsGzip(t *testing.T) {
 	c := manyMachines(t)
-	for accepted, want := range map[string]string{"": "", "gzip": "gzip", "gzip, deflate, br, zstd": "gzip", "zstd": ""} {
+	for accepted, want := range map[string]string{
+		"": "", "gzip": "gzip", "gzip, deflate, br, zstd": "gzip", "zstd": "",
+	} {
 		request := apiRequest(t, "", "GET", machinesPath, "")
 		request.Header.Set("Accept-Encoding", accepted)
 		if encoding := serve(c, request).Header().Get("Content-Encoding"); encoding != want {

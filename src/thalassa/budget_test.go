@@ -248,8 +248,8 @@ func TestBudgetOfARush(t *testing.T) {
 	}
 }
 
-// TestBudgetOfDeletions: 20 Services are deleted at once. That nothing is left of each is seen in lists that began after
-// its last deletion.
+// TestBudgetOfDeletions: 20 Services are deleted at once. That nothing is left of each is seen in lists that began
+// after its last deletion.
 func TestBudgetOfDeletions(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
