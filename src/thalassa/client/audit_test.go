@@ -82,7 +82,7 @@ cloudprovider_thalassa_api_request_errors{reason="unavailable",request="GET /v1/
 # HELP cloudprovider_thalassa_api_request_retries_total Number of retried requests to the Thalassa Cloud API.
 # TYPE cloudprovider_thalassa_api_request_retries_total counter
 cloudprovider_thalassa_api_request_retries_total{request="GET /v1/vpcs/{id}"} 1
-# HELP cloudprovider_thalassa_api_response_bytes_total Size of answers read from the Thalassa Cloud API, in bytes, decompressed.
+# HELP cloudprovider_thalassa_api_response_bytes_total Size of decompressed answers of the Thalassa Cloud API, in bytes.
 # TYPE cloudprovider_thalassa_api_response_bytes_total counter
 cloudprovider_thalassa_api_response_bytes_total{request="GET /v1/vpcs/{id}"} 25
 # HELP cloudprovider_thalassa_api_circuit_open 1 if requests are paused because the Thalassa Cloud API does not answer, otherwise 0.

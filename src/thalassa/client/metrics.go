@@ -35,7 +35,7 @@ func newMetrics() *metrics {
 		retries: counter("api_request_retries_total", "Number of retried requests to the Thalassa Cloud API.",
 			"request"),
 		bytes: counter("api_response_bytes_total",
-			"Size of answers read from the Thalassa Cloud API, in bytes, decompressed.", "request"),
+			"Size of decompressed answers of the Thalassa Cloud API, in bytes.", "request"),
 		circuit: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Subsystem: subsystem,
 			Name: "api_circuit_open",
 			Help: "1 if requests are paused because the Thalassa Cloud API does not answer, otherwise 0."}),

@@ -10,8 +10,8 @@ import (
 
 // shaper computes the shapes of bodies in JSON. Numbers count only as zero or not zero, also those within strings,
 // identities count as numbers, and lists only as the set of the shapes of their items. So bodies with the same shape
-// differ in counters, times, addresses and identities, and in how often something is listed. A schema tells them apart
-// only by the bounds of numbers, and by the lengths of strings and lists. Names of fields count as they are.
+// differ in counters, times, addresses and identities, and in how often something is listed. A schema distinguishes
+// them only by the bounds of numbers, and by the lengths of strings and lists. Names of fields count as they are.
 type shaper struct {
 	seed    maphash.Seed
 	decoder *jsontext.Decoder
