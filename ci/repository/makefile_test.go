@@ -19,12 +19,45 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
 
+// assigned matches the variables on the command line of a make that runs this test, in its MAKEFLAGS.
+var assigned = regexp.MustCompile(`(?:^| )(\w+)=`)
+
+// makeEnv is the environment of a user who calls make with variables. A make that runs this test hands the variables
+// of its command line to all processes below it, and they are not part of it.
+func makeEnv(variables ...string) []string {
+	drop := []string{"MAKEFLAGS", "MAKEOVERRIDES", "MFLAGS", "MAKELEVEL"}
+	for _, match := range assigned.FindAllStringSubmatch(os.Getenv("MAKEFLAGS"), -1) {
+		drop = append(drop, match[1])
+	}
+	kept := slices.DeleteFunc(os.Environ(), func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		return slices.Contains(drop, name)
+	})
+	return append(kept, variables...)
+}
+
+// TestMakeInsideOfMake: the variables of a make that runs the tests do not change what the tests see.
+func TestMakeInsideOfMake(t *testing.T) {
+	t.Setenv("MAKEFLAGS", "s -- SUMMARY=/a\\ b/c RACE=1")
+	for _, name := range []string{"MAKEOVERRIDES", "SUMMARY", "RACE"} {
+		t.Setenv(name, "outer")
+	}
+	t.Setenv("KEPT", "yes")
+	env := makeEnv("RACE=0")
+	for variable, want := range map[string]bool{"KEPT=yes": true, "RACE=0": true, "RACE=outer": false,
+		"SUMMARY=outer": false, "MAKEOVERRIDES=outer": false} {
+		if slices.Contains(env, variable) != want {
+			t.Errorf("%s is in the environment: %t, want %t", variable, !want, want)
+		}
+	}
+}
+
 // stamp is what the Makefile in dir says of the sources around it.
 func stamp(t *testing.T, dir string, arguments ...string) string {
 	t.Helper()
 	show := "--eval=show:; @echo 'version=$(VERSION) revision=$(REVISION) committed=$(COMMITTED)'"
 	command := exec.CommandContext(t.Context(), "make", append([]string{"--silent", show, "show"}, arguments...)...)
-	command.Dir, command.Env = dir, append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "VERSION=from-the-environment")
+	command.Dir, command.Env = dir, makeEnv("GIT_CONFIG_GLOBAL=/dev/null", "VERSION=from-the-environment")
 	output, err := command.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, output)
@@ -74,7 +107,7 @@ func TestClusterIsBuiltByItsUser(t *testing.T) {
 	lines := func(arguments ...string) []string {
 		t.Helper()
 		command := exec.CommandContext(t.Context(), "make", append([]string{"--dry-run", "cluster"}, arguments...)...)
-		command.Dir = repotest.Root(t)
+		command.Dir, command.Env = repotest.Root(t), makeEnv()
 		output, err := command.CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v\n%s", err, output)
@@ -111,7 +144,7 @@ func TestStageRuns(t *testing.T) {
 		"unknown": `make stage needs STAGE, one of: `,
 	} {
 		command := exec.CommandContext(t.Context(), "make", "--dry-run", "stage", "STAGE="+stage, "SUMMARY=out")
-		command.Dir = repotest.Root(t)
+		command.Dir, command.Env = repotest.Root(t), makeEnv()
 		output, err := command.CombinedOutput()
 		text := strings.Join(strings.Fields(string(output)), " ")
 		if (err != nil) != (stage == "unknown") || !strings.Contains(text, want) {
@@ -128,7 +161,7 @@ func TestVersions(t *testing.T) {
 	run := func(arguments ...string) string {
 		t.Helper()
 		command := exec.CommandContext(t.Context(), "make", arguments...)
-		command.Dir, command.Env = repotest.Root(t), append(os.Environ(), "K8S=1.2")
+		command.Dir, command.Env = repotest.Root(t), makeEnv("K8S=1.2")
 		output, err := command.CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v\n%s", err, output)
@@ -162,7 +195,7 @@ func TestCut(t *testing.T) {
 	root := t.TempDir()
 	cut := func() (string, error) {
 		command := exec.CommandContext(t.Context(), "make", "cut", "CHART=page")
-		command.Dir = root
+		command.Dir, command.Env = root, makeEnv()
 		output, err := command.CombinedOutput()
 		return string(output), err
 	}
@@ -204,7 +237,7 @@ func TestGoFlags(t *testing.T) {
 	for _, given := range []string{"", "-mod=mod", ours + " -mod=mod"} {
 		show := "--eval=show:; @echo \"$$GOFLAGS\""
 		command := exec.CommandContext(t.Context(), "make", "--silent", show, "show")
-		command.Dir, command.Env = repotest.Root(t), append(os.Environ(), "GOENV=off", "GOFLAGS="+given)
+		command.Dir, command.Env = repotest.Root(t), makeEnv("GOENV=off", "GOFLAGS="+given)
 		output, err := command.CombinedOutput()
 		want := ours
 		if given != "" {

@@ -46,7 +46,7 @@ func makeIn(t *testing.T, root string, arguments ...string) (string, error) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "make", append([]string{"--silent"}, arguments...)...)
 	command.Dir = root
-	command.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=", "GOPROXY=off", "MAKEFLAGS=")
+	command.Env = makeEnv("GOFLAGS=", "GOWORK=", "GOPROXY=off")
 	output, err := command.CombinedOutput()
 	return string(output), err
 }
