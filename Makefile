@@ -104,8 +104,8 @@ stage: ## run a stage of CI (STAGE=name; without one it says which there are)
 	@exec $(MAKE) $(or $(stage_$(STAGE)),$(error make stage needs STAGE, one of: $(patsubst stage_%,%,$(filter stage_%,$(.VARIABLES)))))
 
 .PHONY: bench
-bench: bin/bench ## run the benchmarks on this machine, and check the budgets (BENCHTIME=1s each; 1x is the fastest)
-	@exec bin/bench $(BENCHTIME:%=-time=%)
+bench: bin/bench ## run the benchmarks on this machine, and check the budgets (BENCHTIME=1s each, 1x is the fastest; LARGE=1 adds the largest clusters)
+	@exec bin/bench $(BENCHTIME:%=-time=%) $(if $(LARGE),-large)
 
 # CLOUD, KEEP and CLUSTER have an effect only on the command line of make, so that a variable in the environment does not select a cluster.
 .PHONY: demo

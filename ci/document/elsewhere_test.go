@@ -69,6 +69,9 @@ func elsewhere() []execution {
 		{".ci/run", map[string][]string{".ci/run": {"\nexec bash ci/run.sh\n"},
 			"ci/repository/run_test.go": {`"ci/run.sh": `}}},
 		by("make cut CHART=thalassa-csi", "ci/repository/makefile_test.go", `"make", "cut", "CHART=page"`),
+		{"make bench LARGE=1", map[string][]string{
+			"tools/bench/bench_test.go": {"\nfunc TestCheckOfTheLargestClusters("},
+			"Makefile":                  {"\t@exec bin/bench $(BENCHTIME:%=-time=%) $(if $(LARGE),-large)\n"}}},
 		by("make versions", "ci/repository/makefile_test.go", `run("--dry-run", "versions")`),
 		{"make lab K8S=1.34", map[string][]string{
 			"ci/repository/makefile_test.go":   {`run("--silent", show, "show", "K8S=1.34")`},

@@ -16,7 +16,12 @@ type Budget struct {
 	Unit  string // of the limit: "calls"
 	// Measured: the figure depends on the machine. A figure slightly above the limit is not a failure.
 	Measured bool
+	// Large figures are measured on demand, because that takes many minutes.
+	Large bool
 }
+
+// LargeEnv is the environment variable that asks for the benchmarks with Large budgets, if it is "1".
+const LargeEnv = "BENCH_LARGE"
 
 // Slack is the factor by which a figure may exceed a measured limit, because machines differ and run other programs.
 const Slack = 3
@@ -41,6 +46,8 @@ func Thalassa() []Budget {
 		writes("nodes-writes", 1, "any number of nodes join or leave within a second: for each target group"),
 		writes("subset-nodes-writes", 55, "one of 500 nodes joins or leaves, and load balancers have at most 25 "+
 			"targets: for 1,000 target groups, 25 of 500 and 10 % more"),
+		seconds("subset-joins-seconds", 60, "500 nodes join 500 nodes, and all of 2,000 target groups get other "+
+			"targets, of which they have at most 25, at 50 requests a second"),
 		calls("nodes-lists", 1, "nodes join within a second: lists of machines"),
 		calls("initialise-calls", 5, "initialisation of 1,000 new nodes"),
 		writes("initialise-patches", 2,
@@ -67,6 +74,10 @@ func Thalassa() []Budget {
 	all = append(all, measured("5000x1000-subset-", size5000+" and at most 250 targets", 5, 1, 256, 40, 2)...)
 	all = append(all, measure("5000x1000-subset-join-writes", 55, "writes",
 		"one of 5,000 nodes joins, with at most 250 targets: for 1,000 target groups"))
+	all = append(all, limits("5000x2000-", "2,000 Services on 5,000 nodes with two ports each", 50, 1500, 50)...)
+	all = append(all, limits("5000x10000-", "10,000 Services on 5,000 nodes and at most 25 targets", 25, 100, 10)...)
+	all = append(all, Budget{Name: "5000x10000-join-writes", Limit: 5.5, Unit: "writes", Measured: true, Large: true,
+		Work: "one of 5,000 nodes joins, with 10,000 Services and at most 25 targets: for 1,000 target groups"})
 	all = append(all, largeNodes()...)
 	all = append(all, largeRoutes()...)
 	return append(all, volumes()...)
@@ -212,6 +223,8 @@ func largeNodes() []Budget {
 func measured(prefix, size string, start, pass, memory, data, traffic float64) []Budget {
 	return []Budget{
 		measure(prefix+"start-cpu", start, "CPU s", "a start with "+size),
+		measure(prefix+"start-calls", 10, "calls",
+			"a start with "+size+": calls, which are repeated every five minutes"),
 		measure(prefix+"pass-cpu", pass, "CPU s", "a resync of all unchanged Services, with "+size),
 		measure(prefix+"heap", memory, "MiB", "live memory with "+size),
 		measure(prefix+"memory", memory, "MiB", "peak memory of the process with "+size),
@@ -221,6 +234,16 @@ func measured(prefix, size string, start, pass, memory, data, traffic float64) [
 		measure(prefix+"first-address", 1, "s", "a new Service gets its address, if the cloud needs no time, with "+
 			size),
 	}
+}
+
+// limits are the budgets of a cluster as large as Kubernetes permits: the CPU time of a start in seconds, and the data
+// of a minute without changes in MiB.
+func limits(prefix, size string, start, data, traffic float64) []Budget {
+	all := measured(prefix, size, start, 2, 1024, data, traffic)
+	for i := range all {
+		all[i].Large = true
+	}
+	return all
 }
 
 // Named returns the budget with that name.

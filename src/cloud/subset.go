@@ -14,6 +14,7 @@ type ranking struct {
 	machines   []string // sorted
 	hashes     []uint64 // of the machines
 	zones      []int    // of the machines: indexes of zoneHashes
+	all        []int32  // the indexes of the machines
 	zoneHashes []uint64
 	notReady   []string // the machines of Nodes that are not ready, sorted
 }
@@ -34,7 +35,7 @@ func newRanking(machines []string, zoneOf map[string]string, notReady []string) 
 	for i, name := range names {
 		r.zoneHashes[i] = hashOf(name)
 	}
-	r.hashes, r.zones = make([]uint64, len(machines)), make([]int, len(machines))
+	r.hashes, r.zones, r.all = make([]uint64, len(machines)), make([]int, len(machines)), r.positions(machines)
 	for i, machine := range machines {
 		r.hashes[i] = hashOf(machine)
 		if zone, known := slices.BinarySearch(names, zoneOf[machine]); known {
@@ -116,7 +117,10 @@ func (r *ranking) chooseReady(seed uint64, limit int, candidates, observed []str
 // choose returns limit of the candidates, or all if there are fewer. Both lists are sorted; the candidates are machines
 // of the ranking.
 func (r *ranking) choose(seed uint64, limit int, candidates []string) []string {
-	positions := r.positions(candidates)
+	positions := r.all
+	if len(candidates) < len(r.machines) {
+		positions = r.positions(candidates)
+	}
 	sizes := make([]int, len(r.zoneHashes))
 	for _, position := range positions {
 		sizes[r.zones[position]]++

@@ -24,29 +24,47 @@ import (
 // BenchmarkServices measures what looking after 1,000 Services takes, as the budgets name it. The cloud is a process of
 // its own, so that CPU and memory are the provider's; what stands for the API server is part of them, and small.
 func BenchmarkServices(b *testing.B) {
-	const services = 1000
-	b.Run("1000x1000", func(b *testing.B) { measure(b, "", services, 1000, 0) })
-	b.Run("5000x1000", func(b *testing.B) { measure(b, "5000x1000-", services, 5000, 0) })
-	b.Run("5000x1000-subset", func(b *testing.B) { measure(b, "5000x1000-subset-", services, 5000, 250) })
+	sizes := []clusterSize{
+		{"", "1000x1000", 1000, 1000, 0, 1500},
+		{"5000x1000-", "5000x1000", 1000, 5000, 0, 1500},
+		{"5000x1000-subset-", "5000x1000-subset", 1000, 5000, 250, 1500},
+	}
+	if benchtest.Large() {
+		sizes = append(sizes, clusterSize{"5000x2000-", "5000x2000", 2000, 5000, 0, 4000},
+			clusterSize{"5000x10000-", "5000x10000", 10_000, 5000, 25, 20_000})
+	}
+	for _, size := range sizes {
+		b.Run(size.name, func(b *testing.B) { measure(b, size) })
+	}
+}
+
+// clusterSize is how large a cluster is. Its budgets have the prefix. Load balancers have at most maxTargets targets,
+// or all nodes if it is 0. Services have one port or two.
+type clusterSize struct {
+	prefix, name                        string
+	services, nodes, maxTargets, groups int
 }
 
 // mebi is a MiB.
 const mebi = 1 << 20
 
-// measure reports what the budgets with that prefix limit. With maxTargets, load balancers have no more targets.
-func measure(b *testing.B, prefix string, services, nodes, maxTargets int) {
+// measure reports what the budgets of a cluster of that size limit.
+func measure(b *testing.B, size clusterSize) {
 	b.Helper()
+	prefix, services := size.prefix, size.services
 	defer debug.SetGCPercent(debug.SetGCPercent(100)) // as the process has it
-	large := newExternalServicesCluster(b, services, nodes, maxTargets)
+	large := newExternalServicesCluster(b, size)
 	large.restart()
 	large.compared.Store(0)
 	benchtest.ForgetMemory()
 	began, received, data := benchtest.CPU(b), large.wire.received.Load(), large.wire.data.Load()
+	calls := large.wire.calls.Load()
 	defer large.run(manyWorkers)()
 	large.looked(services)
 	start := benchtest.CPU(b) - began
 	// One look for drift reads as much.
 	lists, read := float64(large.wire.received.Load()-received), float64(large.wire.data.Load()-data)
+	calls = large.wire.calls.Load() - calls
 
 	began = benchtest.CPU(b)
 	passes := 0
@@ -58,6 +76,7 @@ func measure(b *testing.B, prefix string, services, nodes, maxTargets int) {
 	// Metrics from before the loop are forgotten by it.
 	b.ReportMetric((benchtest.CPU(b)-began).Seconds()/float64(passes), prefix+"pass-cpu")
 	b.ReportMetric(start.Seconds(), prefix+"start-cpu")
+	b.ReportMetric(float64(calls), prefix+"start-calls")
 	minutes := float64(large.config.LoadBalancer.DriftPeriod) / 60 // from one look for drift to the next
 	b.ReportMetric(lists/mebi/minutes, prefix+"traffic")
 	b.ReportMetric(read/mebi/minutes, prefix+"data")
@@ -70,12 +89,13 @@ func measure(b *testing.B, prefix string, services, nodes, maxTargets int) {
 	if writes := large.patches.Load() + int64(large.reported.total()); writes > 0 {
 		b.Errorf("%d writes to Kubernetes and events although nothing differs: %v", writes, large.reported.seen())
 	}
+	large.twin() // so that all others are looked at
 	asked := time.Now()
 	large.order(1, 1)
 	benchtest.Until(large, func() bool { return large.addressless() == 0 })
 	b.ReportMetric(time.Since(asked).Seconds(), prefix+"first-address")
-	if maxTargets > 0 {
-		b.ReportMetric(large.joinWrites(services+1), prefix+"join-writes")
+	if size.maxTargets > 0 {
+		b.ReportMetric(large.joinWrites(services+1, size.groups+1), prefix+"join-writes")
 	}
 }
 
@@ -83,7 +103,7 @@ func measure(b *testing.B, prefix string, services, nodes, maxTargets int) {
 const joiningNodes = 10
 
 // joinWrites lets nodes join one after the other, and returns the writes for each of them and 1,000 target groups.
-func (m externalServicesCluster) joinWrites(services int) float64 {
+func (m externalServicesCluster) joinWrites(services, groups int) float64 {
 	m.Helper()
 	m.wire.attached.Store(0)
 	for _, machine := range m.joining {
@@ -96,7 +116,6 @@ func (m externalServicesCluster) joinWrites(services int) float64 {
 	if m.wire.attached.Load() == 0 {
 		m.Errorf("no target group was written although %d nodes joined", len(m.joining))
 	}
-	groups := services + services/2
 	return 1000 * float64(m.wire.attached.Load()) / float64(len(m.joining)*groups)
 }
 
@@ -107,23 +126,22 @@ type externalServicesCluster struct {
 	joining []string // machines without nodes
 }
 
-// newExternalServicesCluster is a cluster with everything in place, whose controller runs no more. Its Services have
-// one port and two in turn.
-func newExternalServicesCluster(b *testing.B, services, nodes, maxTargets int) externalServicesCluster {
+// newExternalServicesCluster is a cluster with everything in place, whose controller runs no more.
+func newExternalServicesCluster(b *testing.B, size clusterSize) externalServicesCluster {
 	b.Helper()
-	cloud := startCloud(b, nodes+joiningNodes)
+	cloud := startCloud(b, size.nodes+joiningNodes)
 	scale := newScale()
 	l := &lab{TB: b, network: scale, config: cloudconfig.Default()}
 	l.credentials = secret.Credentials{ClientID: emulator.DefaultClientID, ClientSecret: emulator.DefaultClientSecret}
 	l.config.Organisation, l.config.VPCIdentity, l.config.Cluster, l.config.Endpoint = emulator.DefaultOrganisationSlug,
 		emulator.DefaultVPC, "k8s-test", cloud.URL
 	l.config.API = cloudconfig.API{CallTimeout: 600, RequestsPerSecond: 100_000, Burst: 100_000}
-	l.config.LoadBalancer.MaxTargets = maxTargets
+	l.config.LoadBalancer.MaxTargets = size.maxTargets
 	l.restart()
-	m := externalServicesCluster{newServicesCluster(l), scale, cloud.Machines[nodes:]}
-	m.populate(cloud.Machines[:nodes])
-	m.order(services/2, 1)
-	m.order(services-services/2, 2)
+	m := externalServicesCluster{newServicesCluster(l), scale, cloud.Machines[size.nodes:]}
+	m.populate(cloud.Machines[:size.nodes])
+	m.order(2*size.services-size.groups, 1)
+	m.order(size.groups-size.services, 2)
 	stop := m.run(manyWorkers)
 	benchtest.Until(m, func() bool { return m.addressless() == 0 })
 	stop()

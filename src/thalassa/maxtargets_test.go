@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/providerid"
 )
 
@@ -226,6 +227,48 @@ func TestBudgetOfSubsets(t *testing.T) {
 			<-time.After(5 * time.Second)
 		}
 		large.retargetedSubsets(services * changes)
+		large.evenZones()
+	})
+}
+
+// TestBudgetOfManyJoins: as many nodes join as there are, so that each target group gets other targets.
+func TestBudgetOfManyJoins(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const services, nodes, quiet = largeSize, 500, 20 * time.Second
+		l := newLab(t, emulator.Config{})
+		l.config.LoadBalancer.MaxTargets = 25
+		l.config.API.RequestsPerSecond, l.config.API.Burst = 100_000, 100_000
+		l.restart()
+		large := newServicesCluster(l)
+		large.populateZones(0, nodes)
+		large.order(services, 2)
+		stop := large.run(manyWorkers)
+		<-time.After(time.Minute)
+		stop()
+		if missing := large.addressless(); missing > 0 {
+			t.Fatalf("%d Services have no address: %v", missing, large.reported.seen())
+		}
+		l.config.API.RequestsPerSecond, l.config.API.Burst = 50, cloudconfig.Default().API.Burst
+		l.restart()
+		defer large.run(manyWorkers)()
+		<-time.After(time.Minute)
+
+		large.forget()
+		began := time.Now()
+		large.populateZones(nodes, nodes)
+		written, last := 0, began
+		for time.Since(last) < quiet {
+			<-time.After(time.Second)
+			if _, writes := large.counted(); writes > written {
+				written, last = writes, time.Now()
+			}
+		}
+		if written < 2*services {
+			t.Errorf("%d writes, want one for each of %d target groups", written, 2*services)
+		}
+		t.Logf("%d writes in %s", written, last.Sub(began))
+		large.within("subset-joins-seconds", last.Sub(began).Seconds())
 		large.evenZones()
 	})
 }

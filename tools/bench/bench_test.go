@@ -2,6 +2,7 @@ package bench_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,6 +44,14 @@ func TestRead(t *testing.T) {
 
 // all are figures of all budgets that are measured, so many times their limits.
 func all(times float64) []bench.Figure {
+	return slices.DeleteFunc(withLarge(times), func(f bench.Figure) bool {
+		limit, err := budget.Named(f.Name)
+		return err != nil || limit.Large
+	})
+}
+
+// withLarge are these figures, also those of the largest clusters.
+func withLarge(times float64) []bench.Figure {
 	var figures []bench.Figure
 	for _, b := range budget.All() {
 		if b.Measured {
@@ -67,10 +76,20 @@ func TestCheck(t *testing.T) {
 			"restart-calls is 11 calls, at most 10"},
 	}
 	for name, tt := range tests {
-		err := bench.Check(tt.figures)
+		err := bench.Check(tt.figures, false)
 		if (err == nil) != (tt.want == "") || (err != nil && !strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("%s: error %v, want %q", name, err, tt.want)
 		}
+	}
+}
+
+func TestCheckOfTheLargestClusters(t *testing.T) {
+	err := bench.Check(all(1), true)
+	if err == nil || !strings.Contains(err.Error(), "5000x10000-heap was not measured") {
+		t.Errorf("error %v, want that figures are missing", err)
+	}
+	if err = bench.Check(withLarge(1), true); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/budget"
 )
 
 // CPU returns the CPU time that this process has used.
@@ -23,6 +25,9 @@ func CPU(tb testing.TB) time.Duration {
 	}
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
+
+// Large reports whether benchmarks of the largest clusters are to run, which take many minutes.
+func Large() bool { return os.Getenv(budget.LargeEnv) == "1" }
 
 // Until returns when something is so, and fails the test if it is not so within ten minutes. It does not use much CPU
 // time.
