@@ -42,6 +42,8 @@ func Thalassa() []Budget {
 		writes("unchanged-writes", 0,
 			"a resync of 1,000 unchanged Services: writes to the cloud and to Kubernetes, and events"),
 		calls("quiet-calls", 10, "one minute without changes, including checks for drift"),
+		{Name: "conditional-data", Limit: 0, Unit: "bytes", Work: "15 minutes without changes, if the cloud answers " +
+			"conditional requests: data read"},
 		writes("quiet-writes", 0, "15 minutes without changes: writes to the cloud and to Kubernetes, and events"),
 		writes("nodes-writes", 1, "any number of nodes join or leave within a second: for each target group"),
 		writes("subset-nodes-writes", 55, "one of 500 nodes joins or leaves, and load balancers have at most 25 "+
@@ -231,6 +233,10 @@ func measured(prefix, size string, start, pass, memory, data, traffic float64) [
 		measure(prefix+"data", data, "MiB", "data read in one minute without changes, decompressed, with "+size),
 		measure(prefix+"traffic", traffic, "MiB", "data received in one minute without changes, compressed, with "+
 			size),
+		measure(prefix+"conditional-cpu", 0.1, "CPU s", "the lists of one minute without changes, if the cloud answers "+
+			"conditional requests, with "+size),
+		measure(prefix+"conditional-traffic", 0.01, "MiB", "data received in one minute without changes, if the cloud "+
+			"answers conditional requests, with "+size),
 		measure(prefix+"first-address", 1, "s", "a new Service gets its address, if the cloud needs no time, with "+
 			size),
 	}

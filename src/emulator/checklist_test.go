@@ -366,6 +366,7 @@ func unknowns() map[string][]string {
 		"what a policy that was not set reads back as":          {"DefaultPolicies"},
 		"the status of a machine that runs":                     {"ReadyMachines"},
 		"the status of a bucket":                                {"ActiveBuckets"},
+		"whether a list is sent again":                          {"ConditionalRequests"},
 		"which filters work":                                    {"IgnoredFilters"},
 		"how late label filters are":                            {"LabelFilters"},
 		"what rate of requests is too much":                     {"RequestsPerSecond"},

@@ -84,6 +84,7 @@ func measure(b *testing.B, size clusterSize) {
 	if err := large.cloud.inventory.Refresh(b.Context()); err != nil { // two copies at a time are the most there is
 		b.Fatal(err)
 	}
+	large.measureConditional(prefix, minutes)
 	b.ReportMetric(benchtest.PeakMemory(), prefix+"memory")
 	b.ReportMetric(benchtest.LiveMemory(), prefix+"heap")
 	if writes := large.patches.Load() + int64(large.reported.total()); writes > 0 {
@@ -97,6 +98,24 @@ func measure(b *testing.B, size clusterSize) {
 	if size.maxTargets > 0 {
 		b.ReportMetric(large.joinWrites(services+1, size.groups+1), prefix+"join-writes")
 	}
+}
+
+// measureConditional reports what the same costs if the cloud answers conditional requests. What is remembered for them
+// is part of the memory.
+func (m externalServicesCluster) measureConditional(prefix string, minutes float64) {
+	m.Helper()
+	m.wire.conditional.Store(true)
+	var began time.Duration
+	var received int64
+	for range 2 { // the first answers have ETags
+		began, received = benchtest.CPU(m), m.wire.received.Load()
+		if err := m.cloud.inventory.Refresh(m.Context()); err != nil {
+			m.Fatal(err)
+		}
+	}
+	b, _ := m.TB.(*testing.B)
+	b.ReportMetric((benchtest.CPU(m)-began).Seconds()/minutes, prefix+"conditional-cpu")
+	b.ReportMetric(float64(m.wire.received.Load()-received)/mebi/minutes, prefix+"conditional-traffic")
 }
 
 // joiningNodes is the number of nodes whose joining is measured, one after the other.
@@ -164,6 +183,8 @@ type scale struct {
 	data     atomic.Int64 // bytes of answers, decompressed
 	calls    atomic.Int64
 	attached atomic.Int64 // calls that set the targets of a target group
+	// conditional lets ETags through. Without them, the cloud is one that does not answer conditional requests.
+	conditional atomic.Bool
 }
 
 func newScale() *scale {
@@ -184,6 +205,9 @@ func (s *scale) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := s.next.RoundTrip(request)
 	if err == nil {
 		response.Body = weighedBody{response.Body, &s.data}
+		if !s.conditional.Load() {
+			response.Header.Del("ETag")
+		}
 	}
 	return response, err
 }
@@ -234,7 +258,8 @@ func serveCloud(machines string) (err error) {
 	if err != nil {
 		return err
 	}
-	emulated, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed()})
+	emulated, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed(),
+		Switches: emulator.Switches{ConditionalRequests: true}})
 	if err != nil {
 		return err
 	}

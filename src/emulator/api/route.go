@@ -123,7 +123,7 @@ func (rt route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		rt.server.afterWrite()
 	}
 	rt.server.beforeAnswer()
-	if err := rt.server.send(w, answer); err != nil {
+	if err := rt.server.send(w, rt.server.tagged(w, r, answer)); err != nil {
 		rt.server.logger.Debug("client went away", "operation", rt.operation, "error", err)
 	}
 }

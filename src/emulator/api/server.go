@@ -4,6 +4,7 @@ package api
 import (
 	"context"
 	"fmt"
+	"hash/maphash"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -63,6 +64,8 @@ type Server struct {
 	limiter  *rate.Limiter // nil: no limit
 	// known are the operations of the API, each a method and a path pattern.
 	known []string
+	// tags is the seed of ETags.
+	tags maphash.Seed
 
 	network                  netip.Prefix
 	afterWrite, beforeAnswer func()
@@ -84,7 +87,7 @@ func New(o Options) (*Server, error) {
 	srv := &Server{
 		Store: objects, Auth: credentials, switches: o.Switches, delays: o.Delays, logger: o.Logger,
 		inner: o.Middleware, mux: http.NewServeMux(), limiter: newLimiter(o.Switches.RequestsPerSecond),
-		network: o.Network, afterWrite: o.AfterWrite, beforeAnswer: o.BeforeAnswer,
+		tags: maphash.MakeSeed(), network: o.Network, afterWrite: o.AfterWrite, beforeAnswer: o.BeforeAnswer,
 	}
 	// Answers are for people, too, whose tools may show only what is compressed with gzip.
 	if srv.compress, err = gzhttp.NewWrapper(gzhttp.EnableZstd(false)); err != nil {

@@ -121,6 +121,9 @@ type Switches struct {
 	ReadyMachines bool
 	// ActiveBuckets gives a bucket the status active, and not ready.
 	ActiveBuckets bool
+	// ConditionalRequests gives answers to GET an ETag, and answers 304 without a body
+	// to those whose If-None-Match has the same.
+	ConditionalRequests bool
 	// IgnoredFilters are query keys that lists ignore; "matchLabels" stands for
 	// all label filters.
 	IgnoredFilters []string

@@ -249,6 +249,8 @@ func (o *options) addSwitchFlags(cmd *cobra.Command) {
 		"the status of a machine that runs is ready, and not running")
 	flags.BoolVar(&o.switches.ActiveBuckets, "active-buckets", false,
 		"the status of a bucket is active, and not ready")
+	flags.BoolVar(&o.switches.ConditionalRequests, "conditional-requests", false,
+		"give answers to GET an ETag, and answer 304 to those whose If-None-Match has the same")
 	flags.StringSliceVar(&o.switches.IgnoredFilters, "ignored-filters", nil,
 		"query keys that lists ignore; matchLabels stands for all label filters")
 }

@@ -140,17 +140,19 @@ func (h *hit) disturb(w http.ResponseWriter, r *http.Request, next http.Handler)
 		abandon(w, lost())
 	case Truncate, Malformed, Empty, NoContent, Partial:
 		answer := &recording{header: http.Header{}, status: http.StatusOK}
-		next.ServeHTTP(answer, uncompressed(r))
+		next.ServeHTTP(answer, whole(r))
+		answer.header.Del("ETag") // of another body
 		h.spoil(w, answer)
 	default:
 		next.ServeHTTP(w, r)
 	}
 }
 
-// uncompressed is a request whose answer is not compressed: a fault changes the JSON in it.
-func uncompressed(r *http.Request) *http.Request {
+// whole is a request whose answer has a body that is not compressed: a fault changes the JSON in it.
+func whole(r *http.Request) *http.Request {
 	plain := r.Clone(r.Context())
 	plain.Header.Del("Accept-Encoding")
+	plain.Header.Del("If-None-Match")
 	return plain
 }
 

@@ -172,7 +172,8 @@ func (c *call) read(response *http.Response) error {
 		}
 		return statusError(c.request, response, body, time.Now())
 	}
-	if response.StatusCode >= http.StatusMultipleChoices {
+	asked := c.request.Header.Get("If-None-Match") != ""
+	if response.StatusCode >= http.StatusMultipleChoices && !(response.StatusCode == http.StatusNotModified && asked) {
 		// A redirection would carry the credentials elsewhere and turn writes into reads.
 		return malformedError(fmt.Sprintf("the cloud redirects to %s; set endpoint in the cloud-config to where the "+
 			"API is", redirection(response)))

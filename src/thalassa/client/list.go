@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
+	"sync/atomic"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -18,6 +20,26 @@ import (
 // the cloud sends. The result is complete or an error: an answer that breaks off is none. The error is an *Error.
 func List[Item, Kept any](ctx context.Context, c *Client, path string, asked []filters.Filter,
 	keep func(Item) (Kept, bool)) ([]Kept, error) {
+	return Relist(ctx, c, new(Latest[Kept]), path, asked, keep)
+}
+
+// Latest is what Relist kept of the latest answer, if that has an ETag. The zero value is empty.
+type Latest[Kept any] struct{ answer atomic.Pointer[listed[Kept]] }
+
+// listed is a complete answer. It is not changed.
+type listed[Kept any] struct {
+	url  string
+	via  *access // of the client and the credentials that it is for
+	tag  string
+	kept []Kept
+}
+
+// Relist is List for a list that is read regularly. If latest is an answer to the same request with the same
+// credentials, the cloud is asked not to send it again: it answers 304 if nothing has changed since. The result is
+// then as new as any, and what was kept of the latest answer. keep must decide alike each time. The caller may change
+// the result, but not what its items point to.
+func Relist[Item, Kept any](ctx context.Context, c *Client, latest *Latest[Kept], path string, asked []filters.Filter,
+	keep func(Item) (Kept, bool)) ([]Kept, error) {
 	query := url.Values{}
 	for _, filter := range asked {
 		for key, value := range filter.ToParams() {
@@ -28,19 +50,33 @@ func List[Item, Kept any](ctx context.Context, c *Client, path string, asked []f
 	if err != nil {
 		return nil, err
 	}
-	var kept []Kept
+	// If the credentials change from here on, the answer may be for the new ones, and it is not used again.
+	via, last := c.transport.access.Load(), latest.answer.Load()
+	if last != nil && last.via == via && last.url == request.URL.String() {
+		request.Header.Set("If-None-Match", last.tag)
+	}
+	var now *listed[Kept]
 	err = c.transport.do(request, nil, func(_ *call, response *http.Response) error {
-		kept = nil // of an earlier attempt
+		if response.StatusCode == http.StatusNotModified {
+			now = last
+			return nil
+		}
+		now = &listed[Kept]{url: request.URL.String(), via: via, tag: response.Header.Get("ETag")}
 		return stream(response, func(item Item) {
 			if one, wanted := keep(item); wanted {
-				kept = append(kept, one)
+				now.kept = append(now.kept, one)
 			}
 		})
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case now.tag == "":
+		latest.answer.Store(nil)
+		return now.kept, nil
 	}
-	return kept, nil
+	latest.answer.Store(now)
+	return slices.Clone(now.kept), nil
 }
 
 // lenient makes answers that encoding/json accepts acceptable: with names that come twice, and invalid UTF-8.

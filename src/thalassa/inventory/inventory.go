@@ -50,6 +50,13 @@ type Inventory struct {
 	quotas    *store.Store[Quota]
 	routing   *store.Store[routing]
 
+	// latest are the latest answers to the lists that are read all the time.
+	latest struct {
+		machines  client.Latest[Machine]
+		balancers client.Latest[resource.LoadBalancer]
+		groups    client.Latest[resource.TargetGroup]
+	}
+
 	securityGroups securityGroups
 	reservedIPs    *store.Store[resource.ReservedIP]
 	machineTypes   *store.Store[MachineType]
@@ -180,7 +187,8 @@ func (i *Inventory) All(ctx context.Context,
 }
 
 func (i *Inventory) listLoadBalancers(ctx context.Context) ([]resource.LoadBalancer, error) {
-	return client.List(ctx, i.cloud, iaas.LoadbalancerEndpoint, []filters.Filter{i.inVPC()}, i.loadBalancerInVPC)
+	return client.Relist(ctx, i.cloud, &i.latest.balancers, iaas.LoadbalancerEndpoint, []filters.Filter{i.inVPC()},
+		i.loadBalancerInVPC)
 }
 
 func (i *Inventory) getLoadBalancer(ctx context.Context, id string) (resource.LoadBalancer, bool, error) {
@@ -196,7 +204,7 @@ func (i *Inventory) loadBalancerInVPC(lb balancerItem) (resource.LoadBalancer, b
 
 func (i *Inventory) listTargetGroups(ctx context.Context) ([]resource.TargetGroup, error) {
 	sets := machineSets{names: map[string]string{}}
-	return client.List(ctx, i.cloud, iaas.TargetGroupEndpoint, []filters.Filter{i.inVPC()},
+	return client.Relist(ctx, i.cloud, &i.latest.groups, iaas.TargetGroupEndpoint, []filters.Filter{i.inVPC()},
 		func(g groupItem) (resource.TargetGroup, bool) {
 			group, ours := i.targetGroupInVPC(g)
 			group.Machines = sets.share(group.Machines)

@@ -209,9 +209,9 @@ func (i *Inventory) TakenAddresses(ctx context.Context) (map[netip.Addr]bool, er
 func (i *Inventory) listMachines(ctx context.Context) ([]Machine, error) {
 	asked := []filters.Filter{i.inVPC()} // the cloud may ignore a filter, so it is applied again here
 	if len(i.prefixes) == 0 {
-		return client.List(ctx, i.cloud, iaas.MachineEndpoint, asked, i.machineInVPC)
+		return client.Relist(ctx, i.cloud, &i.latest.machines, iaas.MachineEndpoint, asked, i.machineInVPC)
 	}
-	return client.List(ctx, i.cloud, iaas.MachineEndpoint, asked, i.labelledMachineInVPC)
+	return client.Relist(ctx, i.cloud, &i.latest.machines, iaas.MachineEndpoint, asked, i.labelledMachineInVPC)
 }
 
 // getMachine requests one machine; exists is false if it is not in the VPC, or deleted.
