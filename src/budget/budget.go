@@ -222,6 +222,7 @@ func largeNodes() []Budget {
 }
 
 // measured are the budgets of a cluster of one size: seconds, MiB, and MiB per minute. Traffic is compressed data.
+// If nothing is sent again, a minute costs a fifth of a resync.
 func measured(prefix, size string, start, pass, memory, data, traffic float64) []Budget {
 	return []Budget{
 		measure(prefix+"start-cpu", start, "CPU s", "a start with "+size),
@@ -233,8 +234,8 @@ func measured(prefix, size string, start, pass, memory, data, traffic float64) [
 		measure(prefix+"data", data, "MiB", "data read in one minute without changes, decompressed, with "+size),
 		measure(prefix+"traffic", traffic, "MiB", "data received in one minute without changes, compressed, with "+
 			size),
-		measure(prefix+"conditional-cpu", 0.1, "CPU s", "the lists of one minute without changes, if the cloud answers "+
-			"conditional requests, with "+size),
+		measure(prefix+"conditional-cpu", pass/4, "CPU s", "one minute without changes, if the cloud answers conditional "+
+			"requests, with "+size),
 		measure(prefix+"conditional-traffic", 0.01, "MiB", "data received in one minute without changes, if the cloud "+
 			"answers conditional requests, with "+size),
 		measure(prefix+"first-address", 1, "s", "a new Service gets its address, if the cloud needs no time, with "+

@@ -40,8 +40,8 @@ const (
 func outcomes() map[string]outcome {
 	const one, list = "GET /v1/regions/nl-01", "GET /v1/regions"
 	return map[string]outcome{
-		"as described":         {request: one, status: 200, kind: jsonType, answer: region + "}"},
-		"not modified":         {request: one, status: 304},
+		"as described": {request: one, status: 200, kind: jsonType, answer: region + "}"},
+		"not modified": {request: one, status: 304},
 		"not modified, with a body": {request: one, status: 304, kind: jsonType, answer: region + "}",
 			want: "has a body"},
 		"refused as described": {request: one, status: 404, kind: jsonType, answer: refusal},
