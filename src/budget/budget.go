@@ -234,8 +234,8 @@ func measured(prefix, size string, start, pass, memory, data, traffic float64) [
 		measure(prefix+"data", data, "MiB", "data read in one minute without changes, decompressed, with "+size),
 		measure(prefix+"traffic", traffic, "MiB", "data received in one minute without changes, compressed, with "+
 			size),
-		measure(prefix+"conditional-cpu", pass/4, "CPU s", "one minute without changes, if the cloud answers conditional "+
-			"requests, with "+size),
+		measure(prefix+"conditional-cpu", pass/4, "CPU s",
+			"one minute without changes, if the cloud answers conditional requests, with "+size),
 		measure(prefix+"conditional-traffic", 0.01, "MiB", "data received in one minute without changes, if the cloud "+
 			"answers conditional requests, with "+size),
 		measure(prefix+"first-address", 1, "s", "a new Service gets its address, if the cloud needs no time, with "+

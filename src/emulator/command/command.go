@@ -241,6 +241,15 @@ func (o *options) addSwitchFlags(cmd *cobra.Command) {
 		"refuse snapshots of volumes that are not available, such as attached ones")
 	flags.BoolVar(&o.switches.DurationTexts, "duration-texts", false,
 		"answer the ttl of snapshot policies with a text such as 168h0m0s")
+	flags.BoolVar(&o.switches.ConditionalRequests, "conditional-requests", false,
+		"give answers to GET an ETag, and answer 304 to those whose If-None-Match has the same")
+	flags.StringSliceVar(&o.switches.IgnoredFilters, "ignored-filters", nil,
+		"query keys that lists ignore; matchLabels stands for all label filters")
+	o.addShownFlags(flags)
+}
+
+// addShownFlags adds the switches about single values of answers.
+func (o *options) addShownFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.switches.DefaultRouteTables, "default-route-tables", false,
 		"show the default route table of the VPC in subnets that name none")
 	flags.BoolVar(&o.switches.DefaultPolicies, "default-policies", false,
@@ -249,10 +258,6 @@ func (o *options) addSwitchFlags(cmd *cobra.Command) {
 		"the status of a machine that runs is ready, and not running")
 	flags.BoolVar(&o.switches.ActiveBuckets, "active-buckets", false,
 		"the status of a bucket is active, and not ready")
-	flags.BoolVar(&o.switches.ConditionalRequests, "conditional-requests", false,
-		"give answers to GET an ETag, and answer 304 to those whose If-None-Match has the same")
-	flags.StringSliceVar(&o.switches.IgnoredFilters, "ignored-filters", nil,
-		"query keys that lists ignore; matchLabels stands for all label filters")
 }
 
 // check refuses numbers that would otherwise mean zero without a word.
