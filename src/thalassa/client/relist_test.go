@@ -94,12 +94,15 @@ func TestRelistAsksForEachListAnew(t *testing.T) {
 	}
 	for name, again := range map[string]func(t *testing.T, cloud *tagging, c *Client, latest *Latest[string]){
 		"another filter": func(t *testing.T, _ *tagging, c *Client, latest *Latest[string]) {
+			t.Helper()
 			relist(t, c, latest, "a", vpc("2"))
 		},
 		"another client": func(t *testing.T, cloud *tagging, _ *Client, latest *Latest[string]) {
+			t.Helper()
 			relist(t, cloud.client(t), latest, "a", vpc("1"))
 		},
 		"other credentials": func(t *testing.T, _ *tagging, c *Client, latest *Latest[string]) {
+			t.Helper()
 			if err := c.Adopt(t.Context(), secretsOf("new"), func(context.Context, *Client) error {
 				return nil
 			}); err != nil {
