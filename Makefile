@@ -126,6 +126,11 @@ e2e-setup: ## install the packages of the distribution that make cluster and mak
 e2e: bin/gotest bin/cluster bin/lab ## run the tests in a real cluster (root, or SUDO=sudo; make e2e-setup first; logs are in dist/e2e)
 	@exec $(as_root) bin/gotest -race=0 -packages=./ci/e2etest $(if $(SUMMARY),-summary='$(SUMMARY)') -- -tags=e2e -count=1 -timeout=30m $(TESTFLAGS)
 
+.PHONY: conformance
+conformance: bin/conformance ## run Kubernetes' own tests of load balancers in a real cluster (root, or SUDO=sudo; FOCUS=expression; make e2e-setup first)
+	@bin/conformance build
+	@exec $(as_root) bin/conformance --built $(FOCUS:%=--focus='%')
+
 .PHONY: image
 image: bin/image ## build the container images into dist/images, without Docker (OCI layouts, and archives for docker load)
 	@exec bin/image --version='$(VERSION)' --revision='$(REVISION)' --committed='$(COMMITTED)'
@@ -162,7 +167,8 @@ mirror: bin/release ## copy a release by digest (VERSION=v1.2.3 KEY=cosign.pub T
 
 # The checks of make verify, the fast ones first. Each is the target check-NAME, which changes no file of the repository.
 checks := format generate tidy workspace rules lint
-# The packages of the workspace. Modules outside of it are the lab, because it links Kubernetes itself, and CoreDNS.
+# The packages of the workspace. Modules outside of it are the lab, because it links Kubernetes itself, and CoreDNS;
+# and tools/conformance/suite, which is built on demand: for the linters 300 more packages would be compiled for one file.
 packages := $(shell sed -n 's,^[[:space:]]\(\./.*\),\1/...,p' go.work 2>/dev/null)
 lab_modules := tools/lab tools/coredns
 
@@ -266,9 +272,9 @@ $(IMAGES:%=bin/%): bin/%: go-version FORCE
 	@cd $(MODULE) && GOWORK=off $(GOBUILD) -tags=grpcnotrace -ldflags '$(LINKER)' -o '$(CURDIR)/$@' ./cmd/$*
 
 # These contain the Kubernetes and Helm libraries.
-bin/cluster bin/demo bin/labbuild bin/release: note := , which takes minutes at first and seconds later
+bin/cluster bin/conformance bin/demo bin/labbuild bin/release: note := , which takes minutes at first and seconds later
 
-bin/bench bin/cluster bin/demo bin/generate bin/gotest bin/image bin/labbuild bin/release: bin/%: go-version FORCE
+bin/bench bin/cluster bin/conformance bin/demo bin/generate bin/gotest bin/image bin/labbuild bin/release: bin/%: go-version FORCE
 	@test -e $@ || echo "building $@$(note)"
 	@{ $(GOBUILD) -v -o $@ ./tools/cmd/$* 2>&1; echo "exit $$?"; } | $(count)
 

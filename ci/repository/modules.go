@@ -9,15 +9,16 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
 // ours is where the modules of this repository live.
 const ours = "github.com/thalassa-cloud/thalassa-ccm/"
 
-// lab is the one module that must replace foreign modules: k8s.io/kubernetes requires its staging modules at
+// linkKubernetes are the modules that must replace foreign modules: k8s.io/kubernetes requires its staging modules at
 // versions that do not exist.
-const lab = "tools/lab"
+func linkKubernetes() []string { return []string{"tools/lab", "tools/conformance/suite"} }
 
 // standalone is the module that other projects use on its own: it has no replace line, which they would ignore.
 const standalone = "src/emulator"
@@ -54,7 +55,7 @@ func forbiddenReplace(dir, from, to string) string {
 	switch {
 	case dir == standalone:
 		return "other projects use this module, and a replace line has no effect on them"
-	case dir != lab && (folder == from || path.Join(dir, to) != folder):
+	case !slices.Contains(linkKubernetes(), dir) && (folder == from || path.Join(dir, to) != folder):
 		return "only our own modules may be replaced, by their own folders"
 	}
 	return ""

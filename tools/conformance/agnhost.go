@@ -1,0 +1,115 @@
+//go:build linux
+
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/image"
+)
+
+// commands are the programs that tests start in a pod, and the packages of Debian that have them. Kubernetes' own image
+// has them from Alpine; this one has those of this machine.
+func commands() map[string]string {
+	return map[string]string{"sh": "dash", "curl": "curl", "nc": "netcat-openbsd", "seq": "coreutils", "wget": "wget"}
+}
+
+// archiveAgnhost writes the image of agnhost, with what tests start beside it, as an archive.
+func archiveAgnhost(ctx context.Context, executable, reference, target string) error {
+	files := []image.File{
+		{Path: "/agnhost", Mode: 0o755, Source: executable},
+		{Path: "/uploads", Mode: fs.ModeDir | 0o777}, {Path: "/tmp", Mode: fs.ModeDir | 0o777},
+		{Path: "/etc/passwd", Mode: 0o644, Content: "root:x:0:0:root:/:/bin/sh\n"},
+	}
+	programs, err := programFiles(ctx)
+	if err != nil {
+		return fmt.Errorf("making the image of agnhost: %w", err)
+	}
+	layer, err := image.NewLayer(append(files, programs...), time.Unix(0, 0))
+	if err != nil {
+		return fmt.Errorf("making the image of agnhost: %w", err)
+	}
+	made, err := assemble(layer)
+	if err != nil {
+		return fmt.Errorf("making the image of agnhost: %w", err)
+	}
+	return image.WriteArchive(target, reference, made)
+}
+
+// assemble makes an image of a layer that runs as root, as the tests expect it.
+func assemble(layer v1.Layer) (v1.Image, error) {
+	made, err := mutate.AppendLayers(mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1),
+		types.OCIConfigJSON), layer)
+	if err != nil {
+		return nil, err
+	}
+	config, err := made.ConfigFile()
+	if err != nil {
+		return nil, err
+	}
+	config = config.DeepCopy()
+	config.OS, config.Architecture = "linux", runtime.GOARCH
+	config.Config = v1.Config{Entrypoint: []string{"/agnhost"}, Cmd: []string{"pause"}, Env: []string{"PATH=/bin"}}
+	return mutate.ConfigFile(made, config)
+}
+
+// programFiles are the commands and the libraries that they need, from this machine.
+func programFiles(ctx context.Context) ([]image.File, error) {
+	files := map[string]image.File{}
+	var missing []error
+	for name, pack := range commands() {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			missing = append(missing, fmt.Errorf("%s is not installed; install the package %s", name, pack))
+			continue
+		}
+		files["/bin/"+name] = image.File{Path: "/bin/" + name, Mode: 0o755, Source: path}
+		libraries, err := libraries(ctx, path)
+		if err != nil {
+			return nil, err
+		}
+		for _, library := range libraries {
+			files[library] = image.File{Path: library, Mode: 0o755, Source: library}
+		}
+	}
+	return slices.Collect(maps.Values(files)), errors.Join(missing...)
+}
+
+// libraries are the paths of the shared libraries that a program needs, and of its loader.
+func libraries(ctx context.Context, program string) ([]string, error) {
+	output, err := exec.CommandContext(ctx, "ldd", program).Output()
+	if err != nil {
+		return nil, fmt.Errorf("finding the libraries of %s: %w", program, err)
+	}
+	var paths []string
+	for _, word := range strings.Fields(string(output)) {
+		if filepath.IsAbs(word) {
+			paths = append(paths, word)
+		}
+	}
+	return paths, nil
+}
+
+// agnhostImage is the name of the image that the suite runs in pods.
+func agnhostImage(ctx context.Context, suite string) (string, error) {
+	output, err := exec.CommandContext(ctx, suite, "agnhost-image").Output()
+	if err != nil {
+		return "", fmt.Errorf("asking the tests for the name of their image: %w", err)
+	}
+	return strings.TrimSpace(string(output)), nil
+}

@@ -1,0 +1,86 @@
+// Package conformance runs Kubernetes' own tests of load balancers in a real cluster, and compares their results with the
+// table in the documentation, which has the reason for each test that does not pass.
+package conformance
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// header begins the table of results in the Page.
+const header = "| Test | Result | Reason |"
+
+// Page is the document with the table of results.
+func Page(root string) string { return filepath.Join(root, "docs", "reference", "conformance.md") }
+
+// Row is what is documented about a test.
+type Row struct {
+	Test, Result string
+	Reason       string // why it does not pass; empty if it does
+}
+
+// Table reads the table of results in a document.
+func Table(path string) ([]Row, error) {
+	page, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the documented results: %w", err)
+	}
+	_, after, found := strings.Cut(string(page), "\n"+header+"\n|---|---|---|\n")
+	if !found {
+		return nil, fmt.Errorf("reading the documented results: %s has no table that begins with %q", path, header)
+	}
+	var rows []Row
+	for line := range strings.Lines(after) {
+		cells := strings.Split(strings.TrimSpace(line), "|")
+		if cells[0] != "" || len(cells) != 5 {
+			break
+		}
+		rows = append(rows, Row{strings.TrimSpace(cells[1]), strings.TrimSpace(cells[2]), strings.TrimSpace(cells[3])})
+	}
+	return rows, nil
+}
+
+// Compare returns an error that names each test whose result is not the documented one. With all, those count, too, that
+// are documented and did not run.
+func Compare(rows []Row, results []Result, all bool) error {
+	documented, ran := map[string]Row{}, map[string]bool{}
+	for _, row := range rows {
+		documented[row.Test] = row
+	}
+	var differences []error
+	for _, result := range results {
+		ran[result.Test] = true
+		switch row, known := documented[result.Test]; {
+		case !known:
+			differences = append(differences, fmt.Errorf("%s: it %s, and is not documented", result.Test, result.State))
+		case row.Result != result.State:
+			differences = append(differences, errors.New(strings.TrimSuffix(fmt.Sprintf("%s: it %s, documented is %q: %s",
+				result.Test, result.State, row.Result, result.Message), ": ")))
+		}
+	}
+	for _, row := range rows {
+		if all && !ran[row.Test] {
+			differences = append(differences, fmt.Errorf("%s: it did not run, documented is %q", row.Test, row.Result))
+		}
+	}
+	return errors.Join(differences...)
+}
+
+// Render writes the table of results, with the reasons that are documented.
+func Render(rows []Row, results []Result) string {
+	var b strings.Builder
+	b.WriteString(header + "\n|---|---|---|\n")
+	for _, result := range results {
+		reason := ""
+		i := slices.IndexFunc(rows, func(row Row) bool { return row.Test == result.Test && row.Result == result.State })
+		if i >= 0 && rows[i].Reason != "" {
+			reason = rows[i].Reason + " "
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s|\n", result.Test, result.State, reason)
+	}
+	return b.String()
+}

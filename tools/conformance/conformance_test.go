@@ -1,0 +1,124 @@
+package conformance
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
+)
+
+// spec is a test in a report of Ginkgo.
+func spec(kind, container, name, state, message, attempts string) string {
+	return `{"LeafNodeType": "` + kind + `", "ContainerHierarchyTexts": ["` + container + `"], "LeafNodeText": "` + name +
+		`", "State": "` + state + `", "Failure": {"Message": "` + message + `"}, "NumAttempts": ` + attempts +
+		`, "RunTime": 2000000000}`
+}
+
+func report(specs ...string) []byte {
+	return []byte(`[{"SpecReports": [` + strings.Join(specs, ",") + `]}]`)
+}
+
+const container = "[sig-network] LoadBalancers [Feature:LoadBalancer]"
+
+// TestResults: tests that were selected are sorted by their names without labels.
+func TestResults(t *testing.T) {
+	before := spec("SynchronizedBeforeSuite", "", "", "passed", "", "1")
+	got, err := Results(report(before,
+		spec("It", container, "should work [Slow]", "failed", "no answer", "1"),
+		spec("It", container, "should be left out", "skipped", "", "0"),
+		spec("It", container, "should be skipped", "skipped", "one node", "1")))
+	want := []Result{
+		{"LoadBalancers should be skipped", "skipped", "one node", 2 * time.Second},
+		{"LoadBalancers should work", "failed", "no answer", 2 * time.Second},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("error %v, (-want +got):\n%s", err, diff)
+	}
+}
+
+// TestNoResults: a suite that could not begin has no results, not even good ones.
+func TestNoResults(t *testing.T) {
+	for want, content := range map[string][]byte{
+		"no test ran": report(spec("It", container, "a", "skipped", "", "0")),
+		"SynchronizedBeforeSuite failed: not ready": report(spec("SynchronizedBeforeSuite", "", "", "failed", "not ready", "1"), spec("It", container, "a", "passed", "", "1")),
+		"reading the report":                        []byte("{"),
+	} {
+		if got, err := Results(content); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v and error %v, want %q", got, err, want)
+		}
+	}
+}
+
+// documented writes a page with a table of results.
+func documented(t *testing.T, rows string) []Row {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "page.md")
+	page := "# Page\n\n" + header + "\n|---|---|---|\n" + rows + "\nText | with | bars | in it\n"
+	if err := os.WriteFile(path, []byte(page), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Table(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// TestCompare: what differs from the documentation is an error, with the reason.
+func TestCompare(t *testing.T) {
+	rows := documented(t, "| a | passed | |\n| b | failed | because |\n| c | skipped | so |\n")
+	want := []Row{{"a", "passed", ""}, {"b", "failed", "because"}, {"c", "skipped", "so"}}
+	if diff := cmp.Diff(want, rows); diff != "" {
+		t.Fatalf("rows (-want +got):\n%s", diff)
+	}
+	same := []Result{{Test: "a", State: "passed"}, {Test: "b", State: "failed"}, {Test: "c", State: "skipped"}}
+	if err := Compare(rows, same, true); err != nil {
+		t.Errorf("the documented results: %v", err)
+	}
+	if err := Compare(rows, same[:1], false); err != nil {
+		t.Errorf("a selection: %v", err)
+	}
+	got := Compare(rows, []Result{{Test: "a", State: "failed", Message: "no answer"}, {Test: "b", State: "passed"},
+		{Test: "d", State: "passed"}}, true)
+	wantErr := `a: it failed, documented is "passed": no answer
+b: it passed, documented is "failed"
+d: it passed, and is not documented
+c: it did not run, documented is "skipped"`
+	if got == nil || got.Error() != wantErr {
+		t.Errorf("got %v, want %s", got, wantErr)
+	}
+}
+
+// TestRender: the table of a run replaces the one in the documentation; a reason stays with its result.
+func TestRender(t *testing.T) {
+	rows := documented(t, "| a | failed | because |\n| b | failed | so |\n")
+	got := Render(rows, []Result{{Test: "a", State: "failed"}, {Test: "b", State: "passed"}})
+	if want := header + "\n|---|---|---|\n| a | failed | because |\n| b | passed | |\n"; got != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+	if diff := cmp.Diff([]Row{{"a", "failed", "because"}, {"b", "passed", ""}},
+		documented(t, strings.SplitN(got, "\n", 3)[2])); diff != "" {
+		t.Errorf("it is read (-want +got):\n%s", diff)
+	}
+}
+
+// TestPage: the documentation has the results, and a reason for each test that does not pass.
+func TestPage(t *testing.T) {
+	rows, err := Table(Page(repotest.Root(t)))
+	if err != nil || len(rows) < 17 {
+		t.Fatalf("%d rows, error %v", len(rows), err)
+	}
+	for _, row := range rows {
+		if (row.Result == "passed") != (row.Reason == "") {
+			t.Errorf("%s: %s, and the reason is %q", row.Test, row.Result, row.Reason)
+		}
+	}
+	if _, err := Table(filepath.Join(repotest.Root(t), "README.md")); err == nil {
+		t.Error("a document without a table has results")
+	}
+}
