@@ -107,7 +107,7 @@ stage: ## run a stage of CI (STAGE=name; without one it says which there are)
 bench: bin/bench ## run the benchmarks on this machine, and check the budgets (BENCHTIME=1s each, 1x is the fastest; LARGE=1 adds the largest clusters)
 	@exec bin/bench $(BENCHTIME:%=-time=%) $(if $(LARGE),-large)
 
-# CLOUD, KEEP and CLUSTER have an effect only on the command line of make, so that a variable in the environment does not select a cluster.
+# CLOUD, KEEP, CLUSTER and FOCUS have an effect only on the command line of make, so that a variable in the environment does not select a cluster.
 .PHONY: demo
 demo: bin/demo ## create, use and delete a load balancer in a demo cluster (CLOUD=ironcore, KEEP=1 leaves it running, CLUSTER=context)
 	@exec bin/demo $(if $(filter command,$(origin CLOUD)),--cloud='$(CLOUD)') $(if $(filter command,$(origin KEEP)),--keep) $(if $(filter command,$(origin CLUSTER)),--cluster='$(CLUSTER)')
@@ -129,7 +129,7 @@ e2e: bin/gotest bin/cluster bin/lab ## run the tests in a real cluster (root, or
 .PHONY: conformance
 conformance: bin/conformance ## run Kubernetes' own tests of load balancers in a real cluster (root, or SUDO=sudo; FOCUS=expression; make e2e-setup first)
 	@bin/conformance build
-	@exec $(as_root) bin/conformance --built $(FOCUS:%=--focus='%')
+	@exec $(as_root) bin/conformance --built $(if $(filter command,$(origin FOCUS)),--focus='$(FOCUS)')
 
 .PHONY: image
 image: bin/image ## build the container images into dist/images, without Docker (OCI layouts, and archives for docker load)

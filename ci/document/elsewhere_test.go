@@ -95,6 +95,9 @@ func elsewhere() []execution {
 		{"make cluster CLOUD=ironcore", map[string][]string{
 			"tools/cmd/cluster/main.go":   {`o.IronCore = name == "ironcore"`},
 			"ci/e2etest/ironcore_test.go": {"cluster.Options{IronCore: true, "}}},
+		{"make conformance SUDO=sudo", map[string][]string{
+			"ci/repository/makefile_test.go": {`"conformance": {"FOCUS=`},
+			".github/workflows/nightly.yaml": {"run: make e2e-setup conformance SUDO=sudo"}}},
 		{"bin/cluster --own-networks --bare", map[string][]string{
 			"ci/e2etest/killed_test.go": {`Args: []string{"--bare", `},
 			"tools/cmd/cluster/main.go": {"o.Networks = cluster.OwnNetworks"}, "ci/e2etest/main_test.go": {"o.Bare, "},

@@ -106,7 +106,7 @@ func TestSourcesSayWhatTheyAre(t *testing.T) {
 func TestClusterIsBuiltByItsUser(t *testing.T) {
 	lines := func(arguments ...string) []string {
 		t.Helper()
-		command := exec.CommandContext(t.Context(), "make", append([]string{"--dry-run", "cluster"}, arguments...)...)
+		command := exec.CommandContext(t.Context(), "make", append([]string{"--dry-run"}, arguments...)...)
 		command.Dir, command.Env = repotest.Root(t), makeEnv()
 		output, err := command.CombinedOutput()
 		if err != nil {
@@ -114,20 +114,26 @@ func TestClusterIsBuiltByItsUser(t *testing.T) {
 		}
 		return strings.Split(strings.TrimSpace(string(output)), "\n")
 	}
-	all := lines("SUDO=sudo", "WORKERS=3")
-	last := len(all) - 1
-	if run := all[last]; !strings.HasPrefix(run, "exec sudo env ") ||
-		!strings.Contains(run, " bin/cluster --built --workers=3") {
-		t.Errorf("it runs %s", run)
-	}
-	if all[last-1] != "bin/cluster build" {
-		t.Errorf("before, it does %s", all[last-1])
-	}
-	if rest := strings.Join(all[:last], "\n"); strings.Contains(rest, "sudo") {
-		t.Errorf("root does more:\n%s", rest)
-	}
-	if all = lines(); strings.Join(strings.Fields(all[len(all)-1]), " ") != "exec bin/cluster --built" {
-		t.Errorf("without SUDO it runs %s", all[len(all)-1])
+	for target, setting := range map[string]struct{ variable, flag string }{
+		"cluster":     {"WORKERS=3", "--workers=3"},
+		"conformance": {"FOCUS=TCP service", "--focus='TCP service'"},
+	} {
+		program := "bin/" + target
+		all := lines(target, "SUDO=sudo", setting.variable)
+		last := len(all) - 1
+		if run := all[last]; !strings.HasPrefix(run, "exec sudo env ") ||
+			!strings.Contains(run, " "+program+" --built "+setting.flag) {
+			t.Errorf("%s runs %s", target, run)
+		}
+		if all[last-1] != program+" build" {
+			t.Errorf("%s: before, it does %s", target, all[last-1])
+		}
+		if rest := strings.Join(all[:last], "\n"); strings.Contains(rest, "sudo") {
+			t.Errorf("%s: root does more:\n%s", target, rest)
+		}
+		if all = lines(target); strings.Join(strings.Fields(all[len(all)-1]), " ") != "exec "+program+" --built" {
+			t.Errorf("%s without SUDO runs %s", target, all[len(all)-1])
+		}
 	}
 }
 

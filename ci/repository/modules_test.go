@@ -22,8 +22,9 @@ func TestReplaces(t *testing.T) {
 		"tools/go.mod": gomod("github.com/thalassa-cloud/thalassa-ccm/src => ../src"),
 		"src/go.mod": gomod("example.com/fork => ../fork",
 			"github.com/thalassa-cloud/thalassa-ccm/src/emulator => ./emulator"),
-		"src/emulator/go.mod":            gomod("github.com/thalassa-cloud/thalassa-ccm/src => ../"),
-		"ci/go.mod":                      gomod("github.com/thalassa-cloud/thalassa-ccm/src => example.com/fork v1.0.0"),
+		"src/emulator/go.mod": gomod("github.com/thalassa-cloud/thalassa-ccm/src => ../"),
+		"ci/go.mod": gomod(
+			"github.com/thalassa-cloud/thalassa-ccm/src => example.com/fork v1.0.0"),
 		"tools/lab/go.mod":               gomod("k8s.io/api => k8s.io/api v0.36.3"),
 		"tools/x/testdata/go.mod":        gomod("example.com/fork => ../fork"),
 		"tools/conformance/suite/go.mod": gomod("k8s.io/api => k8s.io/api v0.36.3"),

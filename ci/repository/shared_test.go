@@ -35,7 +35,8 @@ func libraries(t *testing.T, folder, pkg string) map[string]string {
 // With other versions, a new machine would compile 900 of them twice, which takes minutes.
 func TestLabSharesLibraries(t *testing.T) {
 	program := libraries(t, "src", "./cmd/thalassa-cloud-controller-manager")
-	for pkg, least := range map[string]int{"tools/lab": 50, "tools/coredns": 45, "tools/conformance/suite/e2e.test": 50} {
+	for pkg, least := range map[string]int{"tools/lab": 50, "tools/coredns": 45,
+		"tools/conformance/suite/e2e.test": 50} {
 		folder, shared := filepath.Dir(pkg), 0
 		for module, version := range libraries(t, pkg, ".") {
 			switch want, ok := program[module]; {

@@ -29,26 +29,28 @@ func commands() map[string]string {
 	return map[string]string{"sh": "dash", "curl": "curl", "nc": "netcat-openbsd", "seq": "coreutils", "wget": "wget"}
 }
 
-// archiveAgnhost writes the image of agnhost, with what tests start beside it, as an archive.
-func archiveAgnhost(ctx context.Context, executable, reference, target string) error {
+// agnhost makes the image of agnhost, with programs that tests start beside it. They are given with their packages.
+func agnhost(ctx context.Context, executable string, programs map[string]string) (v1.Image, error) {
 	files := []image.File{
 		{Path: "/agnhost", Mode: 0o755, Source: executable},
 		{Path: "/uploads", Mode: fs.ModeDir | 0o777}, {Path: "/tmp", Mode: fs.ModeDir | 0o777},
 		{Path: "/etc/passwd", Mode: 0o644, Content: "root:x:0:0:root:/:/bin/sh\n"},
+		// As wget of Alpine: the one of Debian tries 20 times, for minutes where no answer is expected.
+		{Path: "/etc/wgetrc", Mode: 0o644, Content: "tries = 1\n"},
 	}
-	programs, err := programFiles(ctx)
+	beside, err := programFiles(ctx, programs)
 	if err != nil {
-		return fmt.Errorf("making the image of agnhost: %w", err)
+		return nil, fmt.Errorf("making the image of agnhost: %w", err)
 	}
-	layer, err := image.NewLayer(append(files, programs...), time.Unix(0, 0))
+	layer, err := image.NewLayer(append(files, beside...), time.Unix(0, 0))
 	if err != nil {
-		return fmt.Errorf("making the image of agnhost: %w", err)
+		return nil, fmt.Errorf("making the image of agnhost: %w", err)
 	}
 	made, err := assemble(layer)
 	if err != nil {
-		return fmt.Errorf("making the image of agnhost: %w", err)
+		return nil, fmt.Errorf("making the image of agnhost: %w", err)
 	}
-	return image.WriteArchive(target, reference, made)
+	return made, nil
 }
 
 // assemble makes an image of a layer that runs as root, as the tests expect it.
@@ -68,11 +70,11 @@ func assemble(layer v1.Layer) (v1.Image, error) {
 	return mutate.ConfigFile(made, config)
 }
 
-// programFiles are the commands and the libraries that they need, from this machine.
-func programFiles(ctx context.Context) ([]image.File, error) {
+// programFiles are programs of this machine and the libraries that they need.
+func programFiles(ctx context.Context, programs map[string]string) ([]image.File, error) {
 	files := map[string]image.File{}
 	var missing []error
-	for name, pack := range commands() {
+	for name, pack := range programs {
 		path, err := exec.LookPath(name)
 		if err != nil {
 			missing = append(missing, fmt.Errorf("%s is not installed; install the package %s", name, pack))

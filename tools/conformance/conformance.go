@@ -1,8 +1,9 @@
-// Package conformance runs Kubernetes' own tests of load balancers in a real cluster, and compares their results with the
-// table in the documentation, which has the reason for each test that does not pass.
+// Package conformance runs Kubernetes' own tests of load balancers in a real cluster, and compares their results with
+// the table in the documentation, which has the reason for each test that does not pass.
 package conformance
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -44,8 +45,8 @@ func Table(path string) ([]Row, error) {
 	return rows, nil
 }
 
-// Compare returns an error that names each test whose result is not the documented one. With all, those count, too, that
-// are documented and did not run.
+// Compare returns an error that names each test whose result is not the documented one. With all, those count, too,
+// that are documented and did not run.
 func Compare(rows []Row, results []Result, all bool) error {
 	documented, ran := map[string]Row{}, map[string]bool{}
 	for _, row := range rows {
@@ -54,17 +55,14 @@ func Compare(rows []Row, results []Result, all bool) error {
 	var differences []error
 	for _, result := range results {
 		ran[result.Test] = true
-		switch row, known := documented[result.Test]; {
-		case !known:
-			differences = append(differences, fmt.Errorf("%s: it %s, and is not documented", result.Test, result.State))
-		case row.Result != result.State:
-			differences = append(differences, errors.New(strings.TrimSuffix(fmt.Sprintf("%s: it %s, documented is %q: %s",
-				result.Test, result.State, row.Result, result.Message), ": ")))
+		if row := documented[result.Test]; row.Result != result.State {
+			differences = append(differences, fmt.Errorf("%s: %s, documented is %q; %s", result.Test, result.State,
+				row.Result, cmp.Or(result.Message, "it has no message")))
 		}
 	}
 	for _, row := range rows {
 		if all && !ran[row.Test] {
-			differences = append(differences, fmt.Errorf("%s: it did not run, documented is %q", row.Test, row.Result))
+			differences = append(differences, fmt.Errorf("%s: not run, documented is %q", row.Test, row.Result))
 		}
 	}
 	return errors.Join(differences...)
@@ -76,7 +74,9 @@ func Render(rows []Row, results []Result) string {
 	b.WriteString(header + "\n|---|---|---|\n")
 	for _, result := range results {
 		reason := ""
-		i := slices.IndexFunc(rows, func(row Row) bool { return row.Test == result.Test && row.Result == result.State })
+		i := slices.IndexFunc(rows, func(row Row) bool {
+			return row.Test == result.Test && row.Result == result.State
+		})
 		if i >= 0 && rows[i].Reason != "" {
 			reason = rows[i].Reason + " "
 		}

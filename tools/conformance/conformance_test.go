@@ -14,8 +14,8 @@ import (
 
 // spec is a test in a report of Ginkgo.
 func spec(kind, container, name, state, message, attempts string) string {
-	return `{"LeafNodeType": "` + kind + `", "ContainerHierarchyTexts": ["` + container + `"], "LeafNodeText": "` + name +
-		`", "State": "` + state + `", "Failure": {"Message": "` + message + `"}, "NumAttempts": ` + attempts +
+	return `{"LeafNodeType": "` + kind + `", "ContainerHierarchyTexts": ["` + container + `"], "LeafNodeText": "` +
+		name + `", "State": "` + state + `", "Failure": {"Message": "` + message + `"}, "NumAttempts": ` + attempts +
 		`, "RunTime": 2000000000}`
 }
 
@@ -45,8 +45,10 @@ func TestResults(t *testing.T) {
 func TestNoResults(t *testing.T) {
 	for want, content := range map[string][]byte{
 		"no test ran": report(spec("It", container, "a", "skipped", "", "0")),
-		"SynchronizedBeforeSuite failed: not ready": report(spec("SynchronizedBeforeSuite", "", "", "failed", "not ready", "1"), spec("It", container, "a", "passed", "", "1")),
-		"reading the report":                        []byte("{"),
+		"SynchronizedBeforeSuite failed: not ready": report(
+			spec("SynchronizedBeforeSuite", "", "", "failed", "not ready", "1"),
+			spec("It", container, "a", "passed", "", "1")),
+		"reading the report": []byte("{"),
 	} {
 		if got, err := Results(content); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v and error %v, want %q", got, err, want)
@@ -85,10 +87,10 @@ func TestCompare(t *testing.T) {
 	}
 	got := Compare(rows, []Result{{Test: "a", State: "failed", Message: "no answer"}, {Test: "b", State: "passed"},
 		{Test: "d", State: "passed"}}, true)
-	wantErr := `a: it failed, documented is "passed": no answer
-b: it passed, documented is "failed"
-d: it passed, and is not documented
-c: it did not run, documented is "skipped"`
+	wantErr := `a: failed, documented is "passed"; no answer
+b: passed, documented is "failed"; it has no message
+d: passed, documented is ""; it has no message
+c: not run, documented is "skipped"`
 	if got == nil || got.Error() != wantErr {
 		t.Errorf("got %v, want %s", got, wantErr)
 	}

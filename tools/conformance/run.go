@@ -13,14 +13,17 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/netns"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/cluster"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/image"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/process"
 )
 
 const (
-	// suiteTimeout bounds the tests, which end themselves before.
-	suiteTimeout = 60 * time.Minute
+	// suiteTimeout is when tests that still run fail. Those of a loaded machine take a third of it.
+	suiteTimeout = 45 * time.Minute
 	// suiteGrace is how long the tests may take to remove what they made in the cluster.
 	suiteGrace = time.Minute
+	// workers is how many nodes there are: the tests have to know, and need two.
+	workers = 2
 	// parallel is how many tests run at a time. Most of the time each waits.
 	parallel = 6
 )
@@ -69,7 +72,11 @@ func Build(ctx context.Context, root string, progress func(string)) error {
 		return err
 	}
 	progress("Building " + reference)
-	return archiveAgnhost(ctx, filepath.Join(f.suite, "agnhost"), reference, f.archive)
+	made, err := agnhost(ctx, filepath.Join(f.suite, "agnhost"), commands())
+	if err != nil {
+		return err
+	}
+	return image.WriteArchive(f.archive, reference, made)
 }
 
 // Run starts a cluster, runs the tests in it, and removes it. It returns the table of results, and an error if a result
@@ -91,18 +98,18 @@ func Run(ctx context.Context, o Options) (table string, err error) {
 	return Render(rows, results), Compare(rows, results, o.Focus == "")
 }
 
-// inCluster runs the tests in a cluster of their own. This machine is the client of its load balancers, as the tests are.
+// inCluster runs the tests in a cluster of their own. They reach its load balancers from this machine.
 func (o Options) inCluster(ctx context.Context) (results []Result, err error) {
 	f := filesOf(o.Root)
 	c, err := cluster.Start(ctx, cluster.Options{Root: o.Root, Built: true, DNS: true, Client: netns.Host,
-		Progress: o.Progress, FailureLogs: filepath.Join(f.folder, "logs")})
+		Workers: workers, Progress: o.Progress, FailureLogs: filepath.Join(f.folder, "logs")})
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
 		err = errors.Join(err, c.Logs(filepath.Join(f.folder, "logs")), c.Close())
 	}()
-	remote, err := c.Announce(cluster.StateFolder(o.Root))
+	remote, err := c.Announce(f.folder)
 	if err != nil {
 		return nil, err
 	}
@@ -130,6 +137,8 @@ func (o Options) runSuite(ctx context.Context, f files, kubeconfig string) error
 			return fmt.Errorf("removing the results of another run: %w", err)
 		}
 	}
+	ctx, cancel := context.WithTimeout(ctx, suiteTimeout+2*suiteGrace)
+	defer cancel()
 	suite, err := process.Start(ctx, process.Spec{
 		Name: "the tests", Path: filepath.Join(f.suite, "ginkgo"), LogPath: f.log, Grace: suiteGrace,
 		// Ginkgo starts processes of its own.
@@ -152,6 +161,6 @@ func suiteArguments(f files, focus, kubeconfig string) []string {
 		"--label-filter=Feature: containsAny LoadBalancer", "--focus=" + focus,
 		"--output-dir=" + filepath.Dir(f.report), "--json-report=" + filepath.Base(f.report),
 		filepath.Join(f.suite, "e2e.test"), "--", "--provider=skeleton", "--kubeconfig=" + kubeconfig,
-		"--kubectl-path=" + filepath.Join(f.suite, "kubectl"),
+		"--kubectl-path=" + filepath.Join(f.suite, "kubectl"), fmt.Sprintf("--num-nodes=%d", workers),
 	}
 }

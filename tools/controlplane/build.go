@@ -44,8 +44,8 @@ func BuildSidecars(ctx context.Context, root string, progress func(string)) (pat
 		first: firstReport, every: reportEvery}.run(ctx)
 }
 
-// BuildSuite does the same for Kubernetes' own tests: it compiles what tools/conformance/suite pins, which is the tests and
-// what they need, into the folder bin/suite, whose path it returns.
+// BuildSuite does the same for Kubernetes' own tests: it compiles what tools/conformance/suite pins, which is the tests
+// and what they need, into the folder bin/suite, whose path it returns.
 func BuildSuite(ctx context.Context, root string, progress func(string)) (path string, err error) {
 	return builder{root: root, module: "conformance/suite", program: "suite/", pkg: "tool", progress: progress,
 		first: firstReport, every: reportEvery}.run(ctx)
