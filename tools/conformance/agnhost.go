@@ -99,7 +99,7 @@ func libraries(ctx context.Context, program string) ([]string, error) {
 		return nil, fmt.Errorf("finding the libraries of %s: %w", program, err)
 	}
 	var paths []string
-	for _, word := range strings.Fields(string(output)) {
+	for word := range strings.FieldsSeq(string(output)) {
 		if filepath.IsAbs(word) {
 			paths = append(paths, word)
 		}
