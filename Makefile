@@ -85,6 +85,14 @@ lives: go-version ## run random fault tests of clusters in each cloud with new s
 	    (cd src/$$cloud && TRIAL_SEED=$$seed TRIAL_TIME=$(lives_time) TRIAL_LIVES=40 exec $(GO) test -trimpath -buildvcs=false -vet=off -count=1 \
 	    -timeout=$(lives_time)10m -run '^TestLives$$') || exit 1; done
 
+soak_time = $(or $(SOAK_TIME),1h)
+
+.PHONY: soak
+soak: bin/lab ## run two programs for hours under random faults, changes and restarts (SOAK_TIME=1h; a failure prints how to repeat it)
+	@seed=$${SOAK_SEED:-$$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}; echo "random rounds for $(soak_time): SOAK_SEED=$$seed"; \
+	  cd ci/soaktest && SOAK_SEED=$$seed SOAK_TIME=$(soak_time) LAB_IS_CURRENT_IN='$(CURDIR)' exec $(GO) test -trimpath -buildvcs=false -vet=off -count=1 \
+	  -timeout=$(soak_time)15m -run '^TestSoak$$'
+
 # The stages of CI, each as the targets and settings that it makes: .ci/run and GitHub's workflow run these and nothing else.
 stage_demo := demo
 stage_test := test TESTFLAGS=-count=1
@@ -93,6 +101,7 @@ stage_build := build
 stage_verify := verify SKIP=rules
 stage_bench := bench BENCHTIME=1x
 stage_lives := lives LIVES_TIME=30s
+stage_soak := soak SOAK_TIME=2m
 stage_fuzz := fuzz FUZZTIME=300x GUIDED=0
 stage_test-root := test-root TESTFLAGS=-count=1
 # Before make e2e-setup root skips tests, too. make test-root counts the same tests again, so this run has no summary.

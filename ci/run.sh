@@ -169,7 +169,7 @@ else
 	stage test "${fresh[@]}"
 	stage verify "${fresh[@]}"
 fi
-for name in build bench lives fuzz; do
+for name in build bench lives soak fuzz; do
 	stage "$name"
 done
 if [[ $(id -u) == 0 ]]; then

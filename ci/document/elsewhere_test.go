@@ -72,6 +72,8 @@ func elsewhere() []execution {
 		{"make bench LARGE=1", map[string][]string{
 			"tools/bench/bench_test.go": {"\nfunc TestCheckOfTheLargestClusters("},
 			"Makefile":                  {"\t@exec bin/bench $(BENCHTIME:%=-time=%) $(if $(LARGE),-large)\n"}}},
+		by("make soak SOAK_SEED=5 SOAK_ROUND=17", "ci/repository/makefile_test.go",
+			`"soak", "SOAK_SEED=5", "SOAK_ROUND=17"`),
 		by("make versions", "ci/repository/makefile_test.go", `run("--dry-run", "versions")`),
 		{"make lab K8S=1.34", map[string][]string{
 			"ci/repository/makefile_test.go":   {`run("--silent", show, "show", "K8S=1.34")`},

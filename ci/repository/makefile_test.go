@@ -145,6 +145,8 @@ func TestStageRuns(t *testing.T) {
 		"test-as-root": current + `bin/gotest -race=0 -packages='./src/csi/node ./src/emulator/`,
 		"lives": `TRIAL_TIME=30s TRIAL_LIVES=40 exec go test -trimpath -buildvcs=false -vet=off -count=1 \ ` +
 			`-timeout=30s10m -run '^TestLives$'`,
+		"soak": `SOAK_TIME=2m LAB_IS_CURRENT_IN='` + repotest.Root(t) + `' exec go test -trimpath -buildvcs=false ` +
+			`-vet=off -count=1 \ -timeout=2m15m -run '^TestSoak$'`,
 		"fuzz":    `exec sh ci/fuzz.sh 300x plain`,
 		"bench":   `exec bin/bench -time=1x`,
 		"unknown": `make stage needs STAGE, one of: `,
@@ -159,6 +161,35 @@ func TestStageRuns(t *testing.T) {
 		if stage == "test-as-root" && strings.Contains(text, "-summary") {
 			t.Errorf("%s counts tests that test-root counts, too: %s", stage, text)
 		}
+	}
+}
+
+// TestSoakRepeats: a seed and a round on the command line of make are those of the test. Without them each run has a
+// seed of its own.
+func TestSoakRepeats(t *testing.T) {
+	stub := filepath.Join(t.TempDir(), "go")
+	text := "#!/bin/sh\n[ \"$1\" != version ] || echo go version go1.26.0\n" +
+		"[ \"$1\" != test ] || echo \"$SOAK_SEED, $SOAK_ROUND, $SOAK_TIME\"\n"
+	if err := os.WriteFile(stub, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	run := func(arguments ...string) string {
+		t.Helper()
+		command := exec.CommandContext(t.Context(), "make",
+			append([]string{"--silent", "--old-file=bin/lab", "GO=" + stub}, arguments...)...)
+		command.Dir, command.Env = repotest.Root(t), makeEnv()
+		output, err := command.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, output)
+		}
+		return string(output)
+	}
+	if got, want := run("soak", "SOAK_SEED=5", "SOAK_ROUND=17"), "SOAK_SEED=5\n5, 17, 1h\n"; !strings.HasSuffix(got, want) {
+		t.Errorf("with a seed and a round: %q, want %q", got, want)
+	}
+	one, other := run("soak", "SOAK_TIME=3m"), run("soak", "SOAK_TIME=3m")
+	if one == other || !strings.HasSuffix(one, ", , 3m\n") {
+		t.Errorf("without: %q and %q, want two seeds", one, other)
 	}
 }
 
@@ -258,7 +289,7 @@ func TestGoFlags(t *testing.T) {
 // TestTestFlags: what runs go test beside make test compiles as it does, so that no package is compiled twice.
 func TestTestFlags(t *testing.T) {
 	flags := " " + strings.Join(repo.TestFlags(), " ") + " "
-	for file, want := range map[string]int{"Makefile": 1, "ci/fuzz.sh": 2} { // lives; with and without guidance
+	for file, want := range map[string]int{"Makefile": 2, "ci/fuzz.sh": 2} { // lives and soak; with and without guidance
 		text, err := os.ReadFile(filepath.Join(repotest.Root(t), file))
 		if err != nil {
 			t.Fatal(err)

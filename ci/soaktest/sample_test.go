@@ -1,0 +1,89 @@
+package soaktest
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// What a process may need more than in its baseline, in the same state of the cluster and the cloud.
+const (
+	moreGoroutines = 12
+	moreFiles      = 6
+	moreHeap       = 4 << 20
+)
+
+// sample is what a process needs.
+type sample struct {
+	process                 string // which, and its how manieth start
+	leads                   bool
+	goroutines, heap, files int
+}
+
+func (s sample) String() string {
+	role := "other"
+	if s.leads {
+		role = "leader"
+	}
+	return fmt.Sprintf("%s (%s): %d goroutines, %d KiB, %d files", s.process, role, s.goroutines, s.heap>>10, s.files)
+}
+
+// baselines are what processes needed after their first undisturbed round, by process and role: a leader needs more
+// than the other one.
+type baselines map[string]sample
+
+// judge returns an error if a process needs more than in its baseline. The first sample of a process in a role is its
+// baseline.
+func (b baselines) judge(now sample) error {
+	key := fmt.Sprintf("%s %t", now.process, now.leads)
+	base, judged := b[key]
+	if !judged {
+		b[key] = now
+		return nil
+	}
+	var errs []error
+	for _, one := range []struct {
+		name             string
+		base, now, limit int
+	}{
+		{"goroutines", base.goroutines, now.goroutines, moreGoroutines},
+		{"open files", base.files, now.files, moreFiles},
+		{"bytes of heap", base.heap, now.heap, moreHeap},
+	} {
+		if more := one.now - one.base; more > one.limit {
+			errs = append(errs, fmt.Errorf("%s has %d more %s than the %d of its baseline, at most %d may be",
+				now.process, more, one.name, one.base, one.limit))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// TestJudge: more of anything is found, in the same process and role.
+func TestJudge(t *testing.T) {
+	base := sample{process: "one, start 1", leads: true, goroutines: 100, heap: 50 << 20, files: 20}
+	for name, tt := range map[string]struct {
+		change func(*sample)
+		want   string
+	}{
+		"the same":           {func(*sample) {}, ""},
+		"less":               {func(s *sample) { s.goroutines, s.heap, s.files = 1, 1, 1 }, ""},
+		"all that may be":    {func(s *sample) { s.goroutines += moreGoroutines; s.heap += moreHeap }, ""},
+		"goroutines":         {func(s *sample) { s.goroutines += moreGoroutines + 1 }, "13 more goroutines"},
+		"memory":             {func(s *sample) { s.heap += moreHeap + 1 }, "more bytes of heap"},
+		"files":              {func(s *sample) { s.files += moreFiles + 1 }, "7 more open files"},
+		"another process":    {func(s *sample) { s.process, s.heap = "one, start 2", 1<<40 }, ""},
+		"it leads no longer": {func(s *sample) { s.leads, s.heap = false, 1<<40 }, ""},
+	} {
+		b := baselines{}
+		if err := b.judge(base); err != nil {
+			t.Errorf("%s: the baseline: %v", name, err)
+		}
+		now := base
+		tt.change(&now)
+		err := b.judge(now)
+		if (err != nil) != (tt.want != "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %q", name, err, tt.want)
+		}
+	}
+}
