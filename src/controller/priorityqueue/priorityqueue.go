@@ -38,7 +38,7 @@ type Queue struct {
 // further failure up to maxDelay.
 func New(name string, minDelay, maxDelay time.Duration) *Queue {
 	o := &order{wanted: map[string]Priority{}, level: map[string]queued{}, taken: map[string]queued{},
-		failed: map[string]bool{}}
+		failed: map[string]bool{}, pauses: map[string]time.Time{}}
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](minDelay, maxDelay)
 	base := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Name: name, Queue: o})
 	delaying := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Name: name,
@@ -63,10 +63,16 @@ func (q *Queue) Enqueue(key string, p Priority, pause time.Duration) {
 }
 
 // Retry adds a key whose work failed, with the Priority that it had, after a pause that grows with each failure and is
-// at least minimum.
+// at least minimum. During a pause the key may be added because something changed. If its work fails again then, the
+// next pause does not grow: many changes in a short outage would cause a pause of minutes after it.
 func (q *Queue) Retry(key string, minimum time.Duration) {
-	q.order.fail(key)
-	q.Again(key, max(minimum, q.limiter.When(key)))
+	q.Again(key, max(minimum, q.order.fail(key, q.limiter.When)))
+}
+
+// Forget implements workqueue.TypedRateLimitingInterface.
+func (q *Queue) Forget(key string) {
+	q.order.forget(key)
+	q.TypedRateLimitingInterface.Forget(key)
 }
 
 // RetryNow adds all keys whose work failed at once. The pauses that had begun go on: each of these keys is added once
@@ -104,11 +110,12 @@ type queued struct {
 // workqueue.
 type order struct {
 	mu     sync.Mutex
-	wanted map[string]Priority // how urgent an item is that is queued, or will be
-	level  map[string]queued   // of each queued item
-	taken  map[string]queued   // of each item that a worker has
-	failed map[string]bool     // items that wait for another attempt
-	levels [levels][]string    // an item that became more urgent also remains in its former level
+	wanted map[string]Priority  // how urgent an item is that is queued, or will be
+	level  map[string]queued    // of each queued item
+	taken  map[string]queued    // of each item that a worker has
+	failed map[string]bool      // items that wait for another attempt
+	pauses map[string]time.Time // the ends of the pauses of items that failed and were not forgotten
+	levels [levels][]string     // an item that became more urgent also remains in its former level
 	pops   int
 }
 
@@ -146,11 +153,24 @@ func (o *order) first() int {
 	return int(Urgent)
 }
 
-// fail records that an item waits for another attempt.
-func (o *order) fail(item string) {
+// fail records that an item waits for another attempt. It returns the rest of its pause, or begins the next one.
+func (o *order) fail(item string, next func(string) time.Duration) time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.failed[item] = true
+	pause := time.Until(o.pauses[item])
+	if pause <= 0 {
+		pause = next(item)
+		o.pauses[item] = time.Now().Add(pause)
+	}
+	return pause
+}
+
+// forget ends the pause of an item, whose next failure is the first one again.
+func (o *order) forget(item string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.pauses, item)
 }
 
 // takeFailed returns the items that wait for another attempt, sorted, and forgets them.

@@ -86,6 +86,41 @@ func TestRetryKeepsThePriority(t *testing.T) {
 	})
 }
 
+// TestFailuresDuringAPause: what changes and fails during a pause does not make the next one longer.
+func TestFailuresDuringAPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New("test", time.Second, time.Hour)
+		defer q.ShutDown()
+		fail := func() {
+			key, _ := q.Get()
+			q.Retry(key, 0)
+			q.Done(key)
+		}
+		for _, pause := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
+			q.Enqueue("web", Normal, 0)
+			fail()
+			for range 10 {
+				q.Enqueue("web", Normal, 0)
+				fail()
+			}
+			<-time.After(pause - time.Millisecond)
+			if synctest.Wait(); q.Len() != 0 {
+				t.Errorf("it came again before %s", pause)
+			}
+			<-time.After(time.Millisecond)
+			if synctest.Wait(); q.Len() != 1 {
+				t.Errorf("it did not come again after %s", pause)
+			}
+		}
+		q.Get()
+		q.Forget("web")
+		q.Done("web")
+		if len(q.order.pauses) > 0 {
+			t.Errorf("pauses of what has succeeded are kept: %v", q.order.pauses)
+		}
+	})
+}
+
 // TestNothingStarves: while urgent keys come all the time, the others get a turn.
 func TestNothingStarves(t *testing.T) {
 	q := New("test", time.Second, time.Minute)
