@@ -34,11 +34,10 @@ func (s *soak) settled(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	seed := s.cloud.Seed()
-	if diff := cmp.Diff(wanted(services.Items, nodes.Items, endpoints.Items), held(seed)); diff != "" {
+	if diff := cmp.Diff(wanted(services.Items, nodes.Items, endpoints.Items), held(s.cloud.Seed())); diff != "" {
 		return fmt.Errorf("the cloud has (-want +got):\n%s", diff)
 	}
-	return errors.Join(published(services.Items, seed), s.known(nodes.Items))
+	return errors.Join(published(services.Items, s.cloud.State()), s.known(nodes.Items))
 }
 
 // wanted is what the cloud should have. It is computed from the objects as a reader of the documentation would.
@@ -64,9 +63,19 @@ func wanted(services []corev1.Service, nodes []corev1.Node, endpoints []discover
 			lines = append(lines, service.Name+" has reserved IP "+ip)
 		}
 	}
+	for _, node := range nodes {
+		for _, address := range node.Status.Addresses {
+			if address.Type == corev1.NodeInternalIP {
+				lines = append(lines, route(node.Spec.PodCIDR, address.Address))
+			}
+		}
+	}
 	slices.Sort(lines)
 	return lines
 }
+
+// route is the route to the pods of a node.
+func route(destination, gateway string) string { return "route " + destination + " via " + gateway }
 
 func line(service string, port int, protocol string, nodePort int, machines []string) string {
 	slices.Sort(machines)
@@ -139,17 +148,22 @@ func held(seed emulator.Seed) []string {
 		for _, group := range vpc.SecurityGroups {
 			lines = append(lines, group.Labels[label.ServiceName]+" has a security group")
 		}
+		for _, table := range vpc.RouteTables {
+			for _, one := range table.Routes {
+				lines = append(lines, route(one.Destination.String(), one.GatewayAddress.String()))
+			}
+		}
 	}
 	slices.Sort(lines)
 	return lines
 }
 
 // published wants Services to have the addresses of their load balancers in their status, and others to have none.
-func published(services []corev1.Service, seed emulator.Seed) error {
+func published(services []corev1.Service, state emulator.State) error {
 	addresses := map[string]string{}
-	for _, balancer := range seed.Organisations[0].LoadBalancers {
+	for _, balancer := range state.LoadBalancers {
 		for _, address := range balancer.Addresses {
-			addresses[address.String()] = balancer.Labels[label.ServiceName]
+			addresses[address] = balancer.Labels[label.ServiceName]
 		}
 	}
 	for _, service := range services {
@@ -174,9 +188,8 @@ func (s *soak) known(nodes []corev1.Node) error {
 		if _, there := s.nodes[node.Name]; !there {
 			return fmt.Errorf("node %s is there, and its machine is not", node.Name)
 		}
-		if node.Spec.ProviderID == "" || len(node.Status.Addresses) < 2 {
-			return fmt.Errorf("node %s is not initialised: %q, %v", node.Name, node.Spec.ProviderID,
-				node.Status.Addresses)
+		if node.Spec.ProviderID == "" || node.Spec.PodCIDR == "" || len(node.Status.Addresses) < 2 {
+			return fmt.Errorf("node %s is not initialised: %+v, %v", node.Name, node.Spec, node.Status.Addresses)
 		}
 	}
 	for name, one := range s.nodes {

@@ -28,6 +28,7 @@ const config = `{
 "loadBalancer": {"creationPollInterval": 1, "driftPeriod": 2, "removeOrphans": true},
 "instancesV2": {"removalGracePeriod": 5, "maxRemovals": 100, "removalWindow": 60},
 "inventory": {"machineAge": 1, "balancerAge": 2},
+"clusterCIDR": "10.244.0.0/16", "routes": {"enabled": true, "driftPeriod": 2},
 "api": {"callTimeout": 2, "requestsPerSecond": 200}}`
 
 // replica is one of the cloud controller managers. Its process is replaced when it ends.
@@ -118,6 +119,9 @@ func (s *soak) end(ctx context.Context, signal syscall.Signal, replicas ...*repl
 	for _, r := range replicas {
 		if err := r.awaitEnd(ctx); err != nil {
 			return err
+		}
+		if err := r.process.Wait(); err != nil && signal == syscall.SIGTERM {
+			return fmt.Errorf("replica %s was asked to end: %w", r.name, err)
 		}
 		if err := s.start(r); err != nil {
 			return err

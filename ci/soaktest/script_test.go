@@ -61,7 +61,7 @@ func draw(seed uint64, round int) script {
 			s.steps = slices.Insert(s.steps, d.IntN(len(s.steps)), d.restart())
 		}
 	} else if d.IntN(4) == 0 {
-		s.steps = slices.Insert(s.steps, d.IntN(len(s.steps)), d.loss())
+		s.steps = slices.Insert(s.steps, d.IntN(len(s.steps)), d.vanish())
 	}
 	return s
 }
@@ -95,16 +95,28 @@ func pick[T any](d dice, all ...T) T { return all[d.IntN(len(all))] }
 func (d dice) faults(n int) []fault.Rule {
 	var rules []fault.Rule
 	for range n {
-		rules = append(rules, pick(d, d.mistake, d.mistake, d.mistake, d.slowness, d.slowness, d.outage)())
+		rules = append(rules, pick(d, d.refusal, d.loss, d.slowness, d.slowness, d.outage)())
 	}
 	return rules
 }
 
-// mistake fails some calls. Were it all of them, a Service would wait for minutes, as it should: with each failure in a
+// refusal refuses some calls. Were it all of them, a Service would wait for minutes, as it should: with each failure in a
 // row the pause before its next attempt doubles. Only the end of an outage cuts that short.
-func (d dice) mistake() fault.Rule {
-	return fault.Rule{Effect: pick(d, mistakes()...), Seed: d.Uint64(), Operation: d.operation(),
+func (d dice) refusal() fault.Rule {
+	return fault.Rule{Effect: pick(d, refusals()...), Seed: d.Uint64(), Operation: d.operation(),
 		Probability: pick(d, 0.1, 0.3, 1), Count: 1 + d.IntN(6)}
+}
+
+// loss loses some answers. If it is that to a creation, its Service waits for a minute, as it should: the object may
+// exist. So that happens in few rounds.
+func (d dice) loss() fault.Rule {
+	rule := fault.Rule{Effect: pick(d, slices.Concat(losses(), outages())...), Seed: d.Uint64(),
+		Operation:   pick(d, "GET *", "GET *", "PUT *", "DELETE *"),
+		Probability: pick(d, 0.1, 0.3, 1), Count: 1 + d.IntN(6)}
+	if d.IntN(8) == 0 {
+		rule.Operation, rule.Count = "POST *", 1
+	}
+	return rule
 }
 
 // slowness makes the cloud slower than usual, in what it does or shows.
@@ -113,26 +125,32 @@ func (d dice) slowness() fault.Rule {
 		Probability: pick(d, 0.3, 1)}
 }
 
-// outage fails all calls.
-func (d dice) outage() fault.Rule { return fault.Rule{Effect: pick(d, outages()...), Operation: "*"} }
+// outage fails all calls, or all that read, without which nothing is written and no answer to a creation is lost.
+func (d dice) outage() fault.Rule {
+	return fault.Rule{Effect: pick(d, outages()...), Operation: pick(d, "GET *", "GET *", "GET *", "*")}
+}
 
 func (d dice) operation() string {
 	return pick(d, "*", "GET *", "GET *", "POST *", "PUT *", "DELETE *", "* /v1/loadbalancers*",
 		"* /v1/loadbalancer-target-groups*")
 }
 
-func refusal(code int) fault.Effect {
-	return fault.Effect{Kind: fault.Refuse, Status: code, Message: "soak"}
+func refuse(status int) fault.Effect {
+	return fault.Effect{Kind: fault.Refuse, Status: status, Message: "soak"}
 }
 
-func mistakes() []fault.Effect {
-	throttled := refusal(http.StatusTooManyRequests)
+func refusals() []fault.Effect {
+	throttled := refuse(http.StatusTooManyRequests)
 	throttled.RetryAfter = time.Second
-	return append(outages(), throttled, refusal(http.StatusConflict), refusal(http.StatusInternalServerError),
-		fault.Effect{Kind: fault.Unauthorised}, fault.Effect{Kind: fault.Forbidden}, fault.Effect{Kind: fault.Quota},
-		fault.Effect{Kind: fault.Drop}, fault.Effect{Kind: fault.Truncate}, fault.Effect{Kind: fault.Malformed},
-		fault.Effect{Kind: fault.Empty}, fault.Effect{Kind: fault.NoContent},
-		fault.Effect{Kind: fault.NotJSON, Status: http.StatusNotFound})
+	return []fault.Effect{throttled, refuse(http.StatusConflict), {Kind: fault.Unauthorised}, {Kind: fault.Forbidden},
+		{Kind: fault.Quota}}
+}
+
+func losses() []fault.Effect {
+	return []fault.Effect{
+		refuse(http.StatusInternalServerError), {Kind: fault.Drop}, {Kind: fault.Truncate}, {Kind: fault.Malformed},
+		{Kind: fault.Empty}, {Kind: fault.NoContent}, {Kind: fault.NotJSON, Status: http.StatusNotFound},
+	}
 }
 
 func slownesses() []fault.Effect {
@@ -144,7 +162,7 @@ func slownesses() []fault.Effect {
 
 func outages() []fault.Effect {
 	return []fault.Effect{
-		refusal(http.StatusServiceUnavailable), {Kind: fault.Hang}, {Kind: fault.Reset}, {Kind: fault.NotJSON},
+		refuse(http.StatusServiceUnavailable), {Kind: fault.Hang}, {Kind: fault.Reset}, {Kind: fault.NotJSON},
 	}
 }
 
@@ -211,7 +229,7 @@ func TestRestarts(t *testing.T) {
 // TestEveryStepIsDrawn: no kind of step or fault is forgotten.
 func TestEveryStepIsDrawn(t *testing.T) {
 	kinds := map[fault.Kind]bool{}
-	for _, effect := range slices.Concat(mistakes(), slownesses()) {
+	for _, effect := range slices.Concat(refusals(), losses(), slownesses(), outages()) {
 		kinds[effect.Kind] = true
 	}
 	for seed := range uint64(200) {

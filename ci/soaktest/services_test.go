@@ -199,8 +199,8 @@ func (d dice) node() step {
 	}}
 }
 
-// loss is the loss of a machine. It may be unknown to a process that has just begun, which then waits for 5 minutes.
-func (d dice) loss() step {
+// vanish is the loss of a machine. It may be unknown to a process that has just begun, which then waits for 5 minutes.
+func (d dice) vanish() step {
 	name := pick(d, allNodes()[1:baseNodes]...)
 	return step{"machine " + name + " vanishes", func(ctx context.Context, s *soak) error { return s.vanish(ctx, name) }}
 }

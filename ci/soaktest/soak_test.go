@@ -45,6 +45,7 @@ func TestSoak(t *testing.T) {
 				strings.Join(draw(seed, round).describe(), "\n  "))
 		}
 	}
+	s.proveChecks()
 	fmt.Printf("%d rounds in %s: %s=%d, rounds %d to %d\n", round-first, time.Since(began).Round(time.Second),
 		seedVariable, seed, first, round-1)
 }
