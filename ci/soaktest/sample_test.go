@@ -17,6 +17,7 @@ const (
 // sample is what a process needs.
 type sample struct {
 	process                 string // which, and its how manieth start
+	round                   int
 	leads                   bool
 	goroutines, heap, files int
 }
@@ -52,8 +53,8 @@ func (b baselines) judge(now sample) error {
 		{"bytes of heap", base.heap, now.heap, moreHeap},
 	} {
 		if more := one.now - one.base; more > one.limit {
-			errs = append(errs, fmt.Errorf("%s has %d more %s than the %d of its baseline, at most %d may be",
-				now.process, more, one.name, one.base, one.limit))
+			errs = append(errs, fmt.Errorf("%s has %d more %s than the %d after round %d, at most %d may be; to repeat it, "+
+				"begin with that round", now.process, more, one.name, one.base, base.round, one.limit))
 		}
 	}
 	return errors.Join(errs...)
@@ -61,7 +62,7 @@ func (b baselines) judge(now sample) error {
 
 // TestJudge: more of anything is found, in the same process and role.
 func TestJudge(t *testing.T) {
-	base := sample{process: "one, start 1", leads: true, goroutines: 100, heap: 50 << 20, files: 20}
+	base := sample{process: "one, start 1", leads: true, round: 8, goroutines: 100, heap: 50 << 20, files: 20}
 	for name, tt := range map[string]struct {
 		change func(*sample)
 		want   string
@@ -69,7 +70,7 @@ func TestJudge(t *testing.T) {
 		"the same":           {func(*sample) {}, ""},
 		"less":               {func(s *sample) { s.goroutines, s.heap, s.files = 1, 1, 1 }, ""},
 		"all that may be":    {func(s *sample) { s.goroutines += moreGoroutines; s.heap += moreHeap }, ""},
-		"goroutines":         {func(s *sample) { s.goroutines += moreGoroutines + 1 }, "13 more goroutines"},
+		"goroutines":         {func(s *sample) { s.goroutines += moreGoroutines + 1 }, "13 more goroutines than the 100 after round 8"},
 		"memory":             {func(s *sample) { s.heap += moreHeap + 1 }, "more bytes of heap"},
 		"files":              {func(s *sample) { s.files += moreFiles + 1 }, "7 more open files"},
 		"another process":    {func(s *sample) { s.process, s.heap = "one, start 2", 1<<40 }, ""},

@@ -24,6 +24,9 @@ const (
 	timeVariable = "SOAK_TIME"
 	// someRounds are the fewest rounds: one in which processes end, and another one.
 	someRounds = 2
+	// restLimit bounds the wait until processes need no more than before. Connections that nobody uses end after 90
+	// seconds.
+	restLimit = 2 * time.Minute
 )
 
 // TestSoak runs rounds. SOAK_SEED, SOAK_ROUND and SOAK_TIME say which.
@@ -177,12 +180,14 @@ func (s *soak) rest(ctx context.Context, round int, bases baselines) (samples []
 	if restarts(round) {
 		return nil, nil
 	}
-	err = s.until(ctx, "the processes need what they needed before", func(ctx context.Context) error {
+	limits := poll.Limits{Every: time.Second, For: restLimit}
+	err = limits.Until(ctx, "the processes need what they needed before", func(ctx context.Context) error {
 		var errs []error
 		samples = nil
 		for _, r := range s.replicas {
 			now, err := r.measure(ctx, true)
 			if err == nil {
+				now.round = round
 				samples, err = append(samples, now), bases.judge(now)
 			}
 			errs = append(errs, err)
