@@ -5,8 +5,10 @@ package cluster
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -56,6 +58,15 @@ func TestLacking(t *testing.T) {
 		if test.want == "" && err != nil || test.want != "" &&
 			(err == nil || !strings.Contains(err.Error(), test.want)) {
 			t.Errorf("%s: %v, want %q", test.name, err, test.want)
+		}
+	}
+}
+
+func TestRegistered(t *testing.T) {
+	both := addresses("10.0.0.2", "fd00::2")
+	for one, want := range map[bool][]netip.Addr{false: both, true: addresses("10.0.0.2")} {
+		if got := (Options{OneAddress: one}).registered(both); !slices.Equal(got, want) {
+			t.Errorf("with one address %t: %v, want %v", one, got, want)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"path/filepath"
 	"sync"
 
@@ -245,7 +246,7 @@ func (m *machines) run(ctx context.Context, one *machine, e netns.Event) error {
 func (m *machines) options(e netns.Event) (realnode.Options, error) {
 	c := m.cluster
 	o := realnode.Options{
-		Name: e.Name, Namespace: e.Path, Addresses: e.Addresses, Disks: e.Disks,
+		Name: e.Name, Namespace: e.Path, Addresses: c.options.registered(e.Addresses), Disks: e.Disks,
 		Dir: c.folder.File(filepath.Join("machines", e.Name)), Logs: c.folder.File(filepath.Join("logs", e.Name)),
 		Cgroup: c.folder.Cgroup(e.Name), Agents: c.programs.agents, Guest: c.programs.guest, ClientCA: m.control.CA(),
 		SandboxImage: GuestImage, PodCIDR: PodCIDR,
@@ -265,6 +266,14 @@ func (m *machines) options(e netns.Event) (realnode.Options, error) {
 	}
 	o.Proxy, err = m.kubeconfig("kube-proxy", "system:kube-proxy")
 	return o, err
+}
+
+// registered are those of a machine's addresses with which its node registers.
+func (o Options) registered(addresses []netip.Addr) []netip.Addr {
+	if o.OneAddress {
+		return addresses[:1]
+	}
+	return addresses
 }
 
 // images are the archives with what every node has to have: ours, and those that were loaded later.

@@ -102,7 +102,9 @@ func Run(ctx context.Context, o Options) (table string, err error) {
 func (o Options) inCluster(ctx context.Context) (results []Result, err error) {
 	f := filesOf(o.Root)
 	c, err := cluster.Start(ctx, cluster.Options{Root: o.Root, Built: true, DNS: true, Client: netns.Host,
-		Workers: workers, Progress: o.Progress, FailureLogs: filepath.Join(f.folder, "logs")})
+		// The tests have Services of one family, and connect to every address of a node.
+		OneAddress: true,
+		Workers:    workers, Progress: o.Progress, FailureLogs: filepath.Join(f.folder, "logs")})
 	if err != nil {
 		return nil, err
 	}
