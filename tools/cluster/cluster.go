@@ -79,8 +79,8 @@ type Options struct {
 	Built bool
 	// Workers is how many machines there are beside that of the control plane. Default: 2.
 	Workers int
-	// OneAddress makes each node register with the first address of its machine alone, which is of IPv4. Otherwise nodes
-	// have an address of each family.
+	// OneAddress makes each node register with the first address of its machine alone, which is of IPv4. Otherwise
+	// nodes have an address of each family.
 	OneAddress bool
 	// Client is from where load balancers are reached: a network namespace, or netns.Host. Empty is one of the
 	// cluster's own.
