@@ -19,7 +19,7 @@ import (
 // settled wants the cloud to have what the Services ask for and nothing else, Services to have the addresses of their
 // load balancers, and all nodes to be known.
 func (s *soak) settled(ctx context.Context) error {
-	if err := s.ended(); err != nil {
+	if err := s.revive(); err != nil {
 		return err
 	}
 	nodes, err := s.api.CoreV1().Nodes().List(ctx, metav1.ListOptions{})

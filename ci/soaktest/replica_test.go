@@ -19,6 +19,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/ci/host"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/poll"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/process"
 )
 
@@ -89,30 +90,47 @@ func (s *soak) start(r *replica) (err error) {
 		Args: []string{"--cloud-config=" + s.path("cloud-config"), "--kubeconfig=" + kubeconfig,
 			"--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
 			"--authorization-always-allow-paths=/metrics,/debug/pprof/*", "--profiling=true",
-			"--bind-address=" + address, "--secure-port=" + port, "--leader-elect-lease-duration=6s",
-			"--leader-elect-renew-deadline=4s", "--leader-elect-retry-period=500ms", "--node-monitor-period=1s",
+			"--bind-address=" + address, "--secure-port=" + port, "--leader-elect-lease-duration=10s",
+			"--leader-elect-renew-deadline=8s", "--leader-elect-retry-period=1s", "--node-monitor-period=1s",
 			"--node-status-update-frequency=1s"},
 		Env: []string{"HOME=" + s.folder}, LogPath: filepath.Join(s.evidence, r.name+".log"),
 	})
 	return err
 }
 
-// ended is an error if a process ended that nobody ended.
-func (s *soak) ended() error {
+// leaseLost is what a process says that ends because it could not renew its lease in time.
+const leaseLost = `err="lease lost: `
+
+// revive starts processes again that have lost their lease because this machine is too busy, as a kubelet does. No other
+// process may end that nobody ends.
+func (s *soak) revive() error {
 	for _, r := range s.replicas {
 		select {
 		case <-r.process.Done():
-			return fmt.Errorf("replica %s ended on its own: %w", r.name, r.process.Wait())
 		default:
+			continue
+		}
+		if !strings.Contains(r.process.Tail(), leaseLost) {
+			return poll.Final(fmt.Errorf("replica %s ended on its own: %w", r.name, r.process.Wait()))
+		}
+		fmt.Printf("replica %s has lost its lease, and is started again\n", r.name)
+		if err := s.start(r); err != nil {
+			return poll.Final(err)
 		}
 	}
 	return nil
 }
 
-// end ends the process of a replica with a signal, and starts it again.
+// end ends the processes of replicas with a signal, and starts them again. Those that are asked to end exit with 0.
 func (s *soak) end(ctx context.Context, signal syscall.Signal, replicas ...*replica) error {
 	for _, r := range replicas {
-		if err := r.process.Signal(signal); err != nil {
+		if err := s.until(ctx, "replica "+r.name+" answers", func(ctx context.Context) error {
+			_, err := r.measure(ctx, false)
+			return errors.Join(err, s.revive())
+		}); err != nil {
+			return err
+		}
+		if err := r.process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
 			return err
 		}
 	}
@@ -120,7 +138,8 @@ func (s *soak) end(ctx context.Context, signal syscall.Signal, replicas ...*repl
 		if err := r.awaitEnd(ctx); err != nil {
 			return err
 		}
-		if err := r.process.Wait(); err != nil && signal == syscall.SIGTERM {
+		if err := r.process.Wait(); err != nil && signal == syscall.SIGTERM &&
+			!strings.Contains(r.process.Tail(), leaseLost) {
 			return fmt.Errorf("replica %s was asked to end: %w", r.name, err)
 		}
 		if err := s.start(r); err != nil {
@@ -153,7 +172,10 @@ func (s *soak) roles(ctx context.Context) (leader, other *replica, err error) {
 				return nil
 			}
 		}
-		return errors.Join(errors.New("none does"), s.ended())
+		if err := s.revive(); err != nil {
+			return err
+		}
+		return errors.New("none does")
 	})
 	return leader, other, err
 }
@@ -172,7 +194,7 @@ func (s *soak) freeze(ctx context.Context) error {
 		if err == nil && !now.leads {
 			err = errors.New("it does not")
 		}
-		return err
+		return errors.Join(err, s.revive())
 	})
 	if err := errors.Join(err, leader.process.Signal(syscall.SIGCONT)); err != nil {
 		return err

@@ -121,8 +121,16 @@ func (d dice) loss() fault.Rule {
 
 // slowness makes the cloud slower than usual, in what it does or shows.
 func (d dice) slowness() fault.Rule {
-	return fault.Rule{Effect: pick(d, slownesses()...), Seed: d.Uint64(), Operation: d.operation(),
-		Probability: pick(d, 0.3, 1)}
+	rule := fault.Rule{Effect: pick(d, slownesses()...), Seed: d.Uint64(), Probability: pick(d, 0.3, 1)}
+	switch rule.Effect.Kind {
+	case fault.DeleteLag:
+		rule.Operation = "DELETE *"
+	case fault.Latency:
+		rule.Operation = d.operation()
+	default:
+		rule.Operation = pick(d, "GET *", "GET /v1/machines*", "GET /v1/loadbalancer*")
+	}
+	return rule
 }
 
 // outage fails all calls, or all that read, without which nothing is written and no answer to a creation is lost.

@@ -182,6 +182,9 @@ func (s *soak) rest(ctx context.Context, round int, bases baselines) (samples []
 	}
 	limits := poll.Limits{Every: time.Second, For: restLimit}
 	err = limits.Until(ctx, "the processes need what they needed before", func(ctx context.Context) error {
+		if err := s.revive(); err != nil {
+			return err
+		}
 		var errs []error
 		samples = nil
 		for _, r := range s.replicas {
