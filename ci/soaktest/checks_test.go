@@ -74,8 +74,9 @@ func TestWanted(t *testing.T) {
 		[]corev1.Node{routed, node("a", poolLabel), node("c", corev1.LabelNodeExcludeBalancers)},
 		[]discoveryv1.EndpointSlice{endpoints})
 	want := []string{"local: 53/udp to 30053 on a", "local: 80/tcp to 30080 on a", "route 10.244.1.0/24 via 10.0.0.98",
-		"selects: 53/udp to 30053 on a", "selects: 80/tcp to 30080 on a", "web has a security group", "web has reserved IP ip-web",
-		"web: 53/udp to 30053 on a b for 10.0.0.0/8", "web: 80/tcp to 30080 on a b for 10.0.0.0/8"}
+		"selects: 53/udp to 30053 on a", "selects: 80/tcp to 30080 on a", "web has a security group",
+		"web has reserved IP ip-web", "web: 53/udp to 30053 on a b for 10.0.0.0/8",
+		"web: 80/tcp to 30080 on a b for 10.0.0.0/8"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("wanted (-want +got):\n%s", diff)
 	}
@@ -103,7 +104,8 @@ organisations:
 		t.Fatal(err)
 	}
 	want := []string{"api has a load balancer without ports", "mail has a target group without a port, left",
-		"route 10.244.1.0/24 via 10.0.0.98", "web has a security group", "web has reserved IP ip-web", "web: 80/tcp to 30080 on a b for 10.0.0.0/8"}
+		"route 10.244.1.0/24 via 10.0.0.98", "web has a security group", "web has reserved IP ip-web",
+		"web: 80/tcp to 30080 on a b for 10.0.0.0/8"}
 	if diff := cmp.Diff(want, held(seed)); diff != "" {
 		t.Errorf("held (-want +got):\n%s", diff)
 	}

@@ -173,7 +173,8 @@ func published(services []corev1.Service, state emulator.State) error {
 		}
 		for _, one := range ingress {
 			if one.IP != "" && addresses[one.IP] != service.Name {
-				return fmt.Errorf("Service %s has the status %v, and addresses are %v", service.Name, ingress, addresses)
+				return fmt.Errorf("Service %s has the status %v, and addresses are %v", service.Name, ingress,
+					addresses)
 			}
 		}
 	}

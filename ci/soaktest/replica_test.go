@@ -101,8 +101,8 @@ func (s *soak) start(r *replica) (err error) {
 // leaseLost is what a process says that ends because it could not renew its lease in time.
 const leaseLost = `err="lease lost: `
 
-// revive starts processes again that have lost their lease because this machine is too busy, as a kubelet does. No other
-// process may end that nobody ends.
+// revive starts processes again that have lost their lease because this machine is too busy, as a kubelet does. No
+// other process may end that nobody ends.
 func (s *soak) revive() error {
 	for _, r := range s.replicas {
 		select {

@@ -100,8 +100,8 @@ func (d dice) faults(n int) []fault.Rule {
 	return rules
 }
 
-// refusal refuses some calls. Were it all of them, a Service would wait for minutes, as it should: with each failure in a
-// row the pause before its next attempt doubles. Only the end of an outage cuts that short.
+// refusal refuses some calls. Were it all of them, a Service would wait for minutes, as it should: with each failure in
+// a row the pause before its next attempt doubles. Only the end of an outage cuts that short.
 func (d dice) refusal() fault.Rule {
 	return fault.Rule{Effect: pick(d, refusals()...), Seed: d.Uint64(), Operation: d.operation(),
 		Probability: pick(d, 0.1, 0.3, 1), Count: 1 + d.IntN(6)}

@@ -202,7 +202,8 @@ func (d dice) node() step {
 // vanish is the loss of a machine. It may be unknown to a process that has just begun, which then waits for 5 minutes.
 func (d dice) vanish() step {
 	name := pick(d, allNodes()[1:baseNodes]...)
-	return step{"machine " + name + " vanishes", func(ctx context.Context, s *soak) error { return s.vanish(ctx, name) }}
+	return step{"machine " + name + " vanishes",
+		func(ctx context.Context, s *soak) error { return s.vanish(ctx, name) }}
 }
 
 // exclusion takes a node out of all load balancers, or back in. The first one stays.
