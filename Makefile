@@ -114,7 +114,7 @@ stage: ## run a stage of CI (STAGE=name; without one it says which there are)
 
 .PHONY: bench
 bench: bin/bench ## run the benchmarks on this machine, and check the budgets (BENCHTIME=1s each, 1x is the fastest; LARGE=1 adds the largest clusters)
-	@exec bin/bench $(BENCHTIME:%=-time=%) $(if $(LARGE),-large)
+	@exec bin/bench $(BENCHTIME:%=-time=%) $(if $(filter 1,$(LARGE)),-large)
 
 # CLOUD, KEEP, CLUSTER and FOCUS have an effect only on the command line of make, so that a variable in the environment does not select a cluster.
 .PHONY: demo

@@ -76,8 +76,8 @@ func Thalassa() []Budget {
 	all = append(all, measured("5000x1000-subset-", size5000+" and at most 250 targets", 5, 1, 256, 40, 2)...)
 	all = append(all, measure("5000x1000-subset-join-writes", 55, "writes",
 		"one of 5,000 nodes joins, with at most 250 targets: for 1,000 target groups"))
-	all = append(all, limits("5000x2000-", "2,000 Services on 5,000 nodes with two ports each", 50, 1500, 50)...)
-	all = append(all, limits("5000x10000-", "10,000 Services on 5,000 nodes and at most 25 targets", 25, 100, 10)...)
+	all = append(all, limits("5000x2000-", "2,000 Services with two ports on 5,000 nodes", 50, 1500, 50)...)
+	all = append(all, limits("5000x10000-", "10,000 Services with two ports on 5,000 nodes, and at most 25 targets", 25, 100, 10)...)
 	all = append(all, Budget{Name: "5000x10000-join-writes", Limit: 5.5, Unit: "writes", Measured: true, Large: true,
 		Work: "one of 5,000 nodes joins, with 10,000 Services and at most 25 targets: for 1,000 target groups"})
 	all = append(all, largeNodes()...)
@@ -222,7 +222,7 @@ func largeNodes() []Budget {
 }
 
 // measured are the budgets of a cluster of one size: seconds, MiB, and MiB per minute. Traffic is compressed data.
-// If nothing is sent again, a minute costs a fifth of a resync.
+// With conditional requests, a minute may cost a quarter of a resync, of which there is one in five minutes.
 func measured(prefix, size string, start, pass, memory, data, traffic float64) []Budget {
 	return []Budget{
 		measure(prefix+"start-cpu", start, "CPU s", "a start with "+size),

@@ -66,7 +66,7 @@ func (q *Queue) Enqueue(key string, p Priority, pause time.Duration) {
 // at least minimum. During a pause the key may be added because something changed. If its work fails again then, the
 // next pause does not grow: many changes in a short outage would cause a pause of minutes after it.
 func (q *Queue) Retry(key string, minimum time.Duration) {
-	q.Again(key, max(minimum, q.order.fail(key, q.limiter.When)))
+	q.Again(key, max(minimum, q.order.fail(key, func() time.Duration { return max(minimum, q.limiter.When(key)) })))
 }
 
 // Forget implements workqueue.TypedRateLimitingInterface.
@@ -154,13 +154,13 @@ func (o *order) first() int {
 }
 
 // fail records that an item waits for another attempt. It returns the rest of its pause, or begins the next one.
-func (o *order) fail(item string, next func(string) time.Duration) time.Duration {
+func (o *order) fail(item string, next func() time.Duration) time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.failed[item] = true
 	pause := time.Until(o.pauses[item])
 	if pause <= 0 {
-		pause = next(item)
+		pause = next()
 		o.pauses[item] = time.Now().Add(pause)
 	}
 	return pause

@@ -121,6 +121,39 @@ func TestFailuresDuringAPause(t *testing.T) {
 	})
 }
 
+// TestFailuresDuringALongPause: a pause is as long as its minimum, and what fails during it does not make the next one
+// longer.
+func TestFailuresDuringALongPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New("test", time.Second, time.Hour)
+		defer q.ShutDown()
+		fail := func(minimum time.Duration) {
+			q.Enqueue("web", Normal, 0)
+			key, _ := q.Get()
+			q.Retry(key, minimum)
+			q.Done(key)
+		}
+		fail(time.Minute)
+		for range 10 {
+			<-time.After(5 * time.Second)
+			fail(0)
+		}
+		<-time.After(9 * time.Second)
+		if synctest.Wait(); q.Len() != 0 {
+			t.Error("it came again before the minimum")
+		}
+		<-time.After(time.Second)
+		if synctest.Wait(); q.Len() != 1 {
+			t.Error("it did not come again after the minimum")
+		}
+		fail(0)
+		<-time.After(2 * time.Second)
+		if synctest.Wait(); q.Len() != 1 {
+			t.Error("the second pause is longer than two seconds")
+		}
+	})
+}
+
 // TestNothingStarves: while urgent keys come all the time, the others get a turn.
 func TestNothingStarves(t *testing.T) {
 	q := New("test", time.Second, time.Minute)

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -28,16 +29,22 @@ type Latest[Kept any] struct{ answer atomic.Pointer[listed[Kept]] }
 
 // listed is a complete answer. It is not changed.
 type listed[Kept any] struct {
-	url  string
-	via  *access // of the client and the credentials that it is for
-	tag  string
-	kept []Kept
+	url    string
+	via    *access // of the client and the credentials that it is for
+	writes int64   // of the client, before the request
+	at     time.Time
+	tag    string
+	kept   []Kept
 }
 
+// reusePeriod is how long an answer is used again. Thalassa Cloud does not document what its ETags cover, so that what
+// others change is seen within this time even if an ETag does not change with it.
+const reusePeriod = time.Hour
+
 // Relist is List for a list that is read regularly. If latest is an answer to the same request with the same
-// credentials, the cloud is asked not to send it again: it answers 304 if nothing has changed since. The result is
-// then as new as any, and what was kept of the latest answer. keep must decide alike each time. The caller may change
-// the result, but not what its items point to.
+// credentials, and the client has written nothing since, the cloud is asked not to send it again: it answers 304 if
+// nothing has changed. The result is then as new as any, and what was kept of the latest answer. keep must decide alike
+// each time. The caller may change the result, but not what its items point to.
 func Relist[Item, Kept any](ctx context.Context, c *Client, latest *Latest[Kept], path string, asked []filters.Filter,
 	keep func(Item) (Kept, bool)) ([]Kept, error) {
 	query := url.Values{}
@@ -51,8 +58,10 @@ func Relist[Item, Kept any](ctx context.Context, c *Client, latest *Latest[Kept]
 		return nil, err
 	}
 	// If the credentials change from here on, the answer may be for the new ones, and it is not used again.
-	via, last := c.transport.access.Load(), latest.answer.Load()
-	if last != nil && last.via == via && last.url == request.URL.String() {
+	asking := listed[Kept]{url: request.URL.String(), via: c.transport.access.Load(), writes: c.transport.writes.Load(),
+		at: time.Now()}
+	last := latest.answer.Load()
+	if last.reusable(asking) {
 		request.Header.Set("If-None-Match", last.tag)
 	}
 	var now *listed[Kept]
@@ -61,7 +70,9 @@ func Relist[Item, Kept any](ctx context.Context, c *Client, latest *Latest[Kept]
 			now = last
 			return nil
 		}
-		now = &listed[Kept]{url: request.URL.String(), via: via, tag: response.Header.Get("ETag")}
+		complete := asking
+		now = &complete
+		now.tag = response.Header.Get("ETag")
 		return stream(response, func(item Item) {
 			if one, wanted := keep(item); wanted {
 				now.kept = append(now.kept, one)
@@ -71,12 +82,19 @@ func Relist[Item, Kept any](ctx context.Context, c *Client, latest *Latest[Kept]
 	switch {
 	case err != nil:
 		return nil, err
+	case now == last && asking.via != c.transport.access.Load(): // it may be the new credentials that get 304
+		return List(ctx, c, path, asked, keep)
 	case now.tag == "":
 		latest.answer.Store(nil)
 		return now.kept, nil
 	}
 	latest.answer.Store(now)
 	return slices.Clone(now.kept), nil
+}
+
+// reusable reports whether the answer may be the one to a request.
+func (l *listed[Kept]) reusable(to listed[Kept]) bool {
+	return l != nil && l.url == to.url && l.via == to.via && l.writes == to.writes && to.at.Sub(l.at) < reusePeriod
 }
 
 // lenient makes answers that encoding/json accepts acceptable: with names that come twice, and invalid UTF-8.

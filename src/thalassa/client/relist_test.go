@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/thalassa-cloud/client-go/filters"
 
@@ -87,7 +88,8 @@ func TestRelist(t *testing.T) {
 	}
 }
 
-// TestRelistAsksForEachListAnew that another request, client or credential would get.
+// TestRelistAsksForEachListAnew that another request, client or credential would get, that a write of ours may have
+// changed, and that is old.
 func TestRelistAsksForEachListAnew(t *testing.T) {
 	vpc := func(id string) filters.Filter {
 		return &filters.FilterKeyValue{Key: filters.FilterVpcIdentity, Value: id}
@@ -110,15 +112,47 @@ func TestRelistAsksForEachListAnew(t *testing.T) {
 			}
 			relist(t, c, latest, "a", vpc("1"))
 		},
+		"a write": func(t *testing.T, cloud *tagging, c *Client, latest *Latest[string]) {
+			t.Helper()
+			if err := Delete(t.Context(), c, "/v1/things/b"); err != nil {
+				t.Fatal(err)
+			}
+			cloud.asked, cloud.served = cloud.asked[:1], cloud.served-1
+			relist(t, c, latest, "a", vpc("1"))
+		},
+		"an hour": func(t *testing.T, _ *tagging, c *Client, latest *Latest[string]) {
+			t.Helper()
+			<-time.After(reusePeriod)
+			relist(t, c, latest, "a", vpc("1"))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cloud, latest := &tagging{body: `[{"identity": "a"}]`, tag: `"1"`}, new(Latest[string])
-			c := cloud.client(t)
-			relist(t, c, latest, "a", vpc("1"))
-			again(t, cloud, c, latest)
-			cloud.expect(t, 2, "", "")
+			synctest.Test(t, func(t *testing.T) {
+				cloud, latest := &tagging{body: `[{"identity": "a"}]`, tag: `"1"`}, new(Latest[string])
+				c := cloud.client(t)
+				relist(t, c, latest, "a", vpc("1"))
+				again(t, cloud, c, latest)
+				cloud.expect(t, 2, "", "")
+			})
 		})
 	}
+}
+
+// TestRelistWhileCredentialsChange: the cloud answers 304 to the new credentials. The list is read with them.
+func TestRelistWhileCredentialsChange(t *testing.T) {
+	cloud, latest := &tagging{body: `[{"identity": "a"}]`, tag: `"1"`}, new(Latest[string])
+	c := cloud.client(t)
+	relist(t, c, latest, "a")
+	cloud.fail = func(http.ResponseWriter) bool {
+		cloud.fail = nil
+		err := c.Adopt(t.Context(), secretsOf("new"), func(context.Context, *Client) error { return nil })
+		if err != nil {
+			t.Error(err)
+		}
+		return false
+	}
+	relist(t, c, latest, "a")
+	cloud.expect(t, 2, "", `"1"`, "")
 }
 
 // TestRelistStoresCompleteAnswers only: the ETag of a list that breaks off, or that is refused, is not used.

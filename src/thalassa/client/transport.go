@@ -23,6 +23,7 @@ type transport struct {
 	outage  *outage.Monitor
 	latest  atomic.Pointer[Error] // how the latest call ended; nil: well, or there was none
 	timeout time.Duration
+	writes  atomic.Int64 // calls that write: how many have begun, and how many have ended
 	// readOnly means that writes fail before they are sent.
 	readOnly bool
 }
@@ -67,6 +68,8 @@ func (t *transport) do(request *http.Request, body []byte, consume consumer) err
 	c.startSpan()
 	defer c.endSpan()
 	if c.write() {
+		t.writes.Add(1)
+		defer t.writes.Add(1)
 		defer c.audit(time.Now())
 	}
 	return t.perform(c.request, c)
