@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -82,6 +83,29 @@ func caller(user, group int, environment func(string) string) owner {
 		return owner{user, group}
 	}
 	return owner{as, with}
+}
+
+// GiveToCaller gives a folder and everything in it to the user who called sudo. Links are not followed. Without sudo it
+// does nothing.
+func GiveToCaller(folder string) error {
+	return caller(os.Getuid(), os.Getgid(), os.Getenv).take(folder)
+}
+
+func (o owner) take(folder string) error {
+	root, err := os.OpenRoot(folder)
+	if err == nil {
+		defer root.Close()
+		err = fs.WalkDir(root.FS(), ".", func(path string, _ fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			return root.Lchown(path, o.user, o.group)
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("giving %s to the user who called sudo: %w", folder, err)
+	}
+	return nil
 }
 
 // write makes a file that its owner alone reads. It is complete, or is not there, and never goes where a link leads.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -79,4 +80,46 @@ func TestOwnersFile(t *testing.T) {
 	if left, err := filepath.Glob(filepath.Join(folder, ".new-*")); err != nil || len(left) > 0 {
 		t.Errorf("left are %v and %v", left, err)
 	}
+}
+
+// TestGiven: files and folders get the owner, and what a link leads to does not.
+func TestGiven(t *testing.T) {
+	folder, outside := t.TempDir(), filepath.Join(t.TempDir(), "outside")
+	for _, path := range []string{outside, filepath.Join(folder, "log")} {
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link := filepath.Join(folder, "link")
+	if err := os.Symlink(outside, link); err != nil {
+		t.Fatal(err)
+	}
+	// An ordinary user can give files to nobody else, and the owner stays the same.
+	o := owner{os.Getuid(), os.Getgid()}
+	before := owned(t, outside)
+	if o.user == 0 {
+		o = owner{user: 12345, group: 54321}
+	}
+	if err := o.take(folder); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]owner{folder: o, filepath.Join(folder, "log"): o, link: o, outside: before} {
+		if got := owned(t, path); got != want {
+			t.Errorf("%s belongs to %v, want %v", path, got, want)
+		}
+	}
+	if err := o.take(filepath.Join(folder, "none")); err == nil {
+		t.Error("a folder that is not there was given away")
+	}
+}
+
+// owned is who owns what is at a path.
+func owned(t *testing.T, path string) owner {
+	t.Helper()
+	info, err := os.Lstat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stat, _ := info.Sys().(*syscall.Stat_t)
+	return owner{int(stat.Uid), int(stat.Gid)}
 }

@@ -3,6 +3,7 @@
 package conformance
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -54,6 +55,17 @@ func TestAgnhost(t *testing.T) {
 	_, err = agnhost(t.Context(), executable, map[string]string{"no-such-program": "no-such-package"})
 	if err == nil || !strings.Contains(err.Error(), "install the package no-such-package") {
 		t.Errorf("without a program: error %v", err)
+	}
+}
+
+// TestBuildSaysFirstWhatIsMissing: nothing is compiled before.
+func TestBuildSaysFirstWhatIsMissing(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	err := Build(t.Context(), t.TempDir(), func(line string) { t.Error("it does", line) })
+	for name, pack := range commands() {
+		if want := name + " is not installed; install the package " + pack; !strings.Contains(fmt.Sprint(err), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
 	}
 }
 

@@ -53,7 +53,11 @@ func filesOf(root string) files {
 
 // Build builds the cluster, the tests, and the image that they run in pods. It needs no root.
 func Build(ctx context.Context, root string, progress func(string)) error {
-	err := cluster.Build(ctx, root, progress)
+	// What is missing is known before anything is compiled for minutes.
+	_, err := programFiles(ctx, commands())
+	if err == nil {
+		err = cluster.Build(ctx, root, progress)
+	}
 	if err == nil {
 		err = cluster.BuildDNS(ctx, root, progress)
 	}
@@ -109,7 +113,7 @@ func (o Options) inCluster(ctx context.Context) (results []Result, err error) {
 		return nil, err
 	}
 	defer func() {
-		err = errors.Join(err, c.Logs(filepath.Join(f.folder, "logs")), c.Close())
+		err = errors.Join(err, c.Logs(filepath.Join(f.folder, "logs")), c.Close(), cluster.GiveToCaller(f.folder))
 	}()
 	remote, err := c.Announce(f.folder)
 	if err != nil {
