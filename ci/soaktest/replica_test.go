@@ -130,6 +130,8 @@ func (s *soak) end(ctx context.Context, signal syscall.Signal, replicas ...*repl
 		}); err != nil {
 			return err
 		}
+	}
+	for _, r := range replicas {
 		if err := r.process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
 			return err
 		}
