@@ -20,6 +20,7 @@ func (s *soak) proveChecks() {
 	s.Helper()
 	for _, r := range s.replicas {
 		s.must(r.process.Signal(syscall.SIGSTOP))
+		defer func() { s.must(r.process.Signal(syscall.SIGCONT)) }()
 	}
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "missed"},
 		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{port(80)}}}

@@ -166,11 +166,16 @@ func (s *soak) leave(ctx context.Context, name string) error {
 	return s.cloud.DeleteMachine(one.identity)
 }
 
-// vanish deletes a machine and ends what runs on it, which the Node does not say.
+// vanish deletes a machine and ends what runs on it, which the Node does not say. A Node that names no machine yet
+// would stay.
 func (s *soak) vanish(ctx context.Context, name string) error {
 	one, there := s.nodes[name]
 	if !there {
 		return nil
+	}
+	node, err := s.api.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	if err != nil || node.Spec.ProviderID == "" {
+		return err
 	}
 	delete(s.nodes, name)
 	s.vanished[name] = true
@@ -179,7 +184,7 @@ func (s *soak) vanish(ctx context.Context, name string) error {
 	}
 	// What Kubernetes does after 50 seconds without news of the node.
 	patch := `{"status": {"conditions": [{"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}]}}`
-	_, err := s.api.CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, []byte(patch),
+	_, err = s.api.CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, []byte(patch),
 		metav1.PatchOptions{}, "status")
 	return err
 }
