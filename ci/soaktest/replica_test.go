@@ -87,7 +87,8 @@ func (s *soak) start(r *replica) (err error) {
 	kubeconfig := s.plane.Kubeconfig()
 	r.starts++
 	// The context of the test ends before its evidence is kept.
-	r.process, err = process.Start(context.WithoutCancel(s.Context()), process.Spec{Name: "replica " + r.name, Path: s.program,
+	r.process, err = process.Start(context.WithoutCancel(s.Context()), process.Spec{
+		Name: "replica " + r.name, Path: s.program,
 		Args: []string{"--cloud-config=" + s.path("cloud-config"), "--kubeconfig=" + kubeconfig,
 			"--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
 			"--authorization-always-allow-paths=/metrics,/debug/pprof/*", "--profiling=true",
