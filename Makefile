@@ -101,7 +101,8 @@ stage_build := build
 stage_verify := verify SKIP=rules
 stage_bench := bench BENCHTIME=1x
 stage_lives := lives LIVES_TIME=30s
-stage_soak := soak SOAK_TIME=2m
+# The same rounds for each change; every night others.
+stage_soak := soak SOAK_TIME=2m SOAK_SEED=1
 stage_fuzz := fuzz FUZZTIME=300x GUIDED=0
 stage_test-root := test-root TESTFLAGS=-count=1
 # Before make e2e-setup root skips tests, too. make test-root counts the same tests again, so this run has no summary.

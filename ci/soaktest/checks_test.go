@@ -41,9 +41,12 @@ func (s *soak) proveChecks() {
 func exampleService(name string) corev1.Service {
 	return corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{
-			label.AnnotationPrefix + "acl-allowed-sources":   sources,
-			label.AnnotationPrefix + "create-security-group": "true",
-			label.AnnotationPrefix + "reserved-ip":           "ip-" + name,
+			label.AnnotationPrefix + "acl-allowed-sources":     sources,
+			label.AnnotationPrefix + "create-security-group":   "true",
+			label.AnnotationPrefix + "reserved-ip":             "ip-" + name,
+			label.AnnotationPrefix + "idle-connection-timeout": "60",
+			label.AnnotationPrefix + "loadbalancing-policy":    "MAGLEV",
+			label.AnnotationPrefix + "enable-proxy-protocol":   "true",
 		}},
 		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{
 			{Port: 80, NodePort: 30080, Protocol: corev1.ProtocolTCP},
@@ -77,7 +80,7 @@ func TestWanted(t *testing.T) {
 	want := []string{"local: 53/udp to 30053 on a", "local: 80/tcp to 30080 on a", "route 10.244.1.0/24 via 10.0.0.98",
 		"selects: 53/udp to 30053 on a", "selects: 80/tcp to 30080 on a", "web has a security group",
 		"web has reserved IP ip-web", "web: 53/udp to 30053 on a b for 10.0.0.0/8",
-		"web: 80/tcp to 30080 on a b for 10.0.0.0/8"}
+		"web: 80/tcp to 30080 on a b for 10.0.0.0/8, idle 60 s, MAGLEV, PROXY protocol"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("wanted (-want +got):\n%s", diff)
 	}
@@ -94,19 +97,22 @@ organisations:
     routeTables: [{routes: [{destination: 10.244.1.0/24, gatewayAddress: 10.0.0.98}]}]
   targetGroups:
   - {identity: tg-1, targetPort: 30080, attachments: [{machine: vm-b}, {machine: vm-a}]}
+  - {identity: tg-3, targetPort: 30081, loadbalancingPolicy: MAGLEV, enableProxyProtocol: true}
   - {identity: tg-2, name: left, targetPort: 30080, labels: {k8s.thalassa.cloud/kubernetes-service-name: mail}}
   loadBalancers:
   - {labels: {k8s.thalassa.cloud/kubernetes-service-name: api}}
   - labels: {k8s.thalassa.cloud/kubernetes-service-name: web}
     reservedIp: ip-web
-    listeners: [{port: 80, protocol: tcp, targetGroup: tg-1, allowedSources: [10.0.0.0/8]}]
+    listeners: [{port: 80, protocol: tcp, targetGroup: tg-1, allowedSources: [10.0.0.0/8]},
+      {port: 81, protocol: tcp, targetGroup: tg-3, connectionIdleTimeout: 60}, {port: 82, protocol: tcp, targetGroup: tg-1}]
 `))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"api has a load balancer without ports", "mail has a target group without a port, left",
 		"route 10.244.1.0/24 via 10.0.0.98", "web has a security group", "web has reserved IP ip-web",
-		"web: 80/tcp to 30080 on a b for 10.0.0.0/8"}
+		"web: 80/tcp to 30080 on a b for 10.0.0.0/8", "web: 81/tcp to 30081 on , idle 60 s, MAGLEV, PROXY protocol",
+		"web: 82 has no target group of its own"}
 	if diff := cmp.Diff(want, held(seed)); diff != "" {
 		t.Errorf("held (-want +got):\n%s", diff)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/google/go-cmp/cmp"
@@ -53,8 +54,11 @@ func wanted(services []corev1.Service, nodes []corev1.Node, endpoints []discover
 			access = " for " + sources
 		}
 		for _, port := range service.Spec.Ports {
-			lines = append(lines, line(service.Name, int(port.Port), string(port.Protocol), int(port.NodePort), names)+
-				access)
+			one := line(service.Name, int(port.Port), string(port.Protocol), int(port.NodePort), names) + access
+			if port.Protocol == corev1.ProtocolTCP {
+				one += asked(service)
+			}
+			lines = append(lines, one)
 		}
 		if service.Annotations[label.AnnotationPrefix+"create-security-group"] != "" {
 			lines = append(lines, service.Name+" has a security group")
@@ -72,6 +76,28 @@ func wanted(services []corev1.Service, nodes []corev1.Node, endpoints []discover
 	}
 	slices.Sort(lines)
 	return lines
+}
+
+// asked are the settings of TCP ports that a Service asks for, other than the defaults.
+func asked(service corev1.Service) string {
+	set := func(name string) string { return service.Annotations[label.AnnotationPrefix+name] }
+	idle, _ := strconv.ParseUint(set("idle-connection-timeout"), 10, 32)
+	return settings(uint32(idle), set("loadbalancing-policy"), set("enable-proxy-protocol") == "true")
+}
+
+// settings describes settings of a port that are not the defaults, which are none or those in the documentation.
+func settings(idle uint32, policy string, proxyProtocol bool) string {
+	text := ""
+	if idle != 0 && idle != 6000 {
+		text += fmt.Sprintf(", idle %d s", idle)
+	}
+	if policy != "" && policy != "ROUND_ROBIN" {
+		text += ", " + policy
+	}
+	if proxyProtocol {
+		text += ", PROXY protocol"
+	}
+	return text
 }
 
 // route is the route to the pods of a node.
@@ -124,7 +150,12 @@ func held(seed emulator.Seed) []string {
 			lines = append(lines, service+" has a load balancer without ports")
 		}
 		for _, listener := range balancer.Listeners {
-			group := organisation.TargetGroups[groups[listener.TargetGroup]]
+			at, own := groups[listener.TargetGroup]
+			if !own {
+				lines = append(lines, fmt.Sprintf("%s: %d has no target group of its own", service, listener.Port))
+				continue
+			}
+			group := organisation.TargetGroups[at]
 			delete(groups, listener.TargetGroup)
 			var names []string
 			for _, attachment := range group.Attachments {
@@ -133,6 +164,13 @@ func held(seed emulator.Seed) []string {
 			one := line(service, listener.Port, listener.Protocol, group.Port, names)
 			if len(listener.AllowedSources) > 0 {
 				one += " for " + strings.Join(listener.AllowedSources, " ")
+			}
+			if listener.Protocol == "tcp" {
+				idle, proxyProtocol := uint32(0), group.ProxyProtocol != nil && *group.ProxyProtocol
+				if listener.IdleTimeout != nil {
+					idle = *listener.IdleTimeout
+				}
+				one += settings(idle, group.Policy, proxyProtocol)
 			}
 			lines = append(lines, one)
 		}

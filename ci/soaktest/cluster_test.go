@@ -58,6 +58,8 @@ type soak struct {
 	vanished map[string]bool
 	program  string
 	replicas []*replica
+	// revived is how many processes were started again because they had lost their lease.
+	revived int
 	// reserved are the identities of the reserved IPs, by the names of their Services.
 	reserved map[string]string
 	// empty counts the objects of the cloud without any Service.
@@ -82,9 +84,9 @@ func newSoak(t *testing.T) *soak {
 		organisation.ReservedIPs = append(organisation.ReservedIPs,
 			emulator.ReservedIPSeed{Identity: s.reserved[name], Name: name, Region: seed.Regions[0].Name})
 	}
-	s.cloud = cloud.Run(t, emulator.Config{Seed: seed, Delays: emulator.Delays{
-		LoadbalancerCreate: 300 * time.Millisecond, LoadbalancerDelete: 200 * time.Millisecond,
-		LoadbalancerLinger: 500 * time.Millisecond}})
+	s.cloud = cloud.Run(t, emulator.Config{Seed: seed, Switches: emulator.Switches{ConditionalRequests: true},
+		Delays: emulator.Delays{LoadbalancerCreate: 300 * time.Millisecond, LoadbalancerDelete: 200 * time.Millisecond,
+			LoadbalancerLinger: 500 * time.Millisecond}})
 	s.api, s.namespace = controlplanetest.Client(t, s.plane), controlplanetest.Namespace(t)
 	var err error
 	s.network, err = virtualnode.NewNetwork(s.plane.Config(), slog.New(slog.NewTextHandler(t.Output(), nil)))

@@ -38,6 +38,8 @@ type replica struct {
 	listen  string // host:port
 	process *process.Process
 	starts  int
+	// recent says that it was started in this round, so that it may not be complete.
+	recent bool
 }
 
 // startReplicas starts two cloud controller managers, of which one is the leader.
@@ -85,7 +87,7 @@ func (s *soak) start(r *replica) (err error) {
 		return err
 	}
 	kubeconfig := s.plane.Kubeconfig()
-	r.starts++
+	r.starts, r.recent = r.starts+1, true
 	// The context of the test ends before its evidence is kept.
 	r.process, err = process.Start(context.WithoutCancel(s.Context()), process.Spec{
 		Name: "replica " + r.name, Path: s.program,
@@ -99,6 +101,9 @@ func (s *soak) start(r *replica) (err error) {
 	})
 	return err
 }
+
+// mostRevived is how many processes may lose their lease because this machine is too busy.
+const mostRevived = 3
 
 // leaseLost is what a process says that ends because it could not renew its lease in time.
 const leaseLost = `err="lease lost: `
@@ -114,6 +119,10 @@ func (s *soak) revive() error {
 		}
 		if !strings.Contains(r.process.Tail(), leaseLost) {
 			return poll.Final(fmt.Errorf("replica %s ended on its own: %w", r.name, r.process.Wait()))
+		}
+		if s.revived++; s.revived > mostRevived {
+			return poll.Final(fmt.Errorf("%d processes have lost their lease although nothing froze them, at most %d "+
+				"may: the machine is too busy for this test, or they do not renew it in time", s.revived, mostRevived))
 		}
 		fmt.Printf("replica %s has lost its lease, and is started again\n", r.name)
 		if err := s.start(r); err != nil {
@@ -205,6 +214,10 @@ func (s *soak) freeze(ctx context.Context) error {
 	}
 	if err := leader.awaitEnd(ctx); err != nil {
 		return err
+	}
+	if !strings.Contains(leader.process.Tail(), leaseLost) {
+		return fmt.Errorf("replica %s, whose lease another one has, ended otherwise: %w", leader.name,
+			leader.process.Wait())
 	}
 	return s.start(leader)
 }

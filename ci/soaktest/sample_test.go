@@ -19,7 +19,7 @@ const (
 
 // sample is what a process needs.
 type sample struct {
-	process                 string // which, and its how manieth start
+	process                 string // its replica, and how often that was started
 	round                   int
 	leads                   bool
 	goroutines, heap, files int
@@ -36,6 +36,14 @@ func (s sample) String() string {
 // baselines are what processes needed after their first undisturbed round, by process and role: a leader needs more
 // than the other one.
 type baselines map[string]sample
+
+// growth is the error that a process needs more than after an earlier round, with which a repetition has to begin.
+type growth struct {
+	text  string
+	since int
+}
+
+func (g growth) Error() string { return g.text }
 
 // judge returns an error if a process needs more than in its baseline. The first sample of a process in a role is its
 // baseline.
@@ -56,8 +64,8 @@ func (b baselines) judge(now sample) error {
 		{"bytes of heap", base.heap, now.heap, min(moreHeap+heapOfRound*(now.round-base.round), mostHeap)},
 	} {
 		if more := one.now - one.base; more > one.limit {
-			errs = append(errs, fmt.Errorf("%s has %d more %s than the %d after round %d, at most %d may be; to "+
-				"repeat it, begin with that round", now.process, more, one.name, one.base, base.round, one.limit))
+			errs = append(errs, growth{fmt.Sprintf("%s has %d more %s than the %d after round %d, at most %d may be",
+				now.process, more, one.name, one.base, base.round, one.limit), base.round})
 		}
 	}
 	return errors.Join(errs...)

@@ -43,8 +43,14 @@ func TestSoak(t *testing.T) {
 	round := first
 	for ; round < first+someRounds || time.Since(began) < during; round++ {
 		if err := s.round(t.Context(), seed, round, bases); err != nil {
-			t.Fatalf("round %d: %v\nTo repeat it: make soak %s=%d %s=%d\nThe logs are in dist/soak. What happened "+
-				"in the round:\n  %s", round, err, seedVariable, seed, roundVariable, round,
+			var grown growth
+			begin := round
+			if errors.As(err, &grown) {
+				begin = grown.since
+			}
+			t.Fatalf("round %d: %v\nTo repeat it: make soak %s=%d %s=%d %s=%s\nThe logs are in dist/soak. What "+
+				"happened in the round:\n  %s", round, err, seedVariable, seed, roundVariable, begin, timeVariable,
+				max(time.Minute, time.Since(began)).Round(time.Second),
 				strings.Join(draw(seed, round).describe(), "\n  "))
 		}
 	}
@@ -67,6 +73,9 @@ func number(t *testing.T, variable, unset string) uint64 {
 // round is one round. The cluster and the cloud are before and after it as they were in the beginning.
 func (s *soak) round(ctx context.Context, seed uint64, number int, bases baselines) error {
 	began := time.Now()
+	for _, r := range s.replicas {
+		r.recent = false
+	}
 	script := draw(seed, number)
 	if err := s.disturb(script.faults); err != nil {
 		return err
@@ -188,6 +197,9 @@ func (s *soak) rest(ctx context.Context, round int, bases baselines) (samples []
 		var errs []error
 		samples = nil
 		for _, r := range s.replicas {
+			if r.recent { // it was started again
+				continue
+			}
 			now, err := r.measure(ctx, true)
 			if err == nil {
 				now.round = round

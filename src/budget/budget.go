@@ -77,7 +77,8 @@ func Thalassa() []Budget {
 	all = append(all, measure("5000x1000-subset-join-writes", 55, "writes",
 		"one of 5,000 nodes joins, with at most 250 targets: for 1,000 target groups"))
 	all = append(all, limits("5000x2000-", "2,000 Services with two ports on 5,000 nodes", 50, 1500, 50)...)
-	all = append(all, limits("5000x10000-", "10,000 Services with two ports on 5,000 nodes, and at most 25 targets", 25, 100, 10)...)
+	all = append(all, limits("5000x10000-",
+		"10,000 Services with two ports on 5,000 nodes, and at most 25 targets", 25, 100, 10)...)
 	all = append(all, Budget{Name: "5000x10000-join-writes", Limit: 5.5, Unit: "writes", Measured: true, Large: true,
 		Work: "one of 5,000 nodes joins, with 10,000 Services and at most 25 targets: for 1,000 target groups"})
 	all = append(all, largeNodes()...)
