@@ -31,11 +31,14 @@ func TestBudgetOfConditionalRequests(t *testing.T) {
 		small.forget()
 		wire.data.Store(0)
 		<-time.After(quietMinutes * time.Minute)
-		if lists := l.emulator.Counters()["GET /v1/loadbalancer-target-groups"]; lists < quietMinutes/5 {
-			t.Errorf("%d lists of target groups, want %d", lists, quietMinutes/5)
+		// A look for drift begins a drift period after the end of the one before, so the last one may be too late.
+		const fewest = quietMinutes/5 - 1
+		if lists := l.emulator.Counters()["GET /v1/loadbalancer-target-groups"]; lists < fewest {
+			t.Errorf("%d lists of target groups, want %d", lists, fewest)
 		}
 		small.within("conditional-data", float64(wire.data.Load()))
 
+		<-time.After(time.Minute) // a look for drift would create again what is being removed
 		l.removeByHand()
 		<-time.After(driftPeriod + time.Minute)
 		if left := len(l.emulator.State().LoadBalancers); left != 10 {
