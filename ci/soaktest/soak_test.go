@@ -43,9 +43,8 @@ func TestSoak(t *testing.T) {
 	round := first
 	for ; round < first+someRounds || time.Since(began) < during; round++ {
 		if err := s.round(t.Context(), seed, round, bases); err != nil {
-			var grown growth
 			begin := round
-			if errors.As(err, &grown) {
+			if grown, is := errors.AsType[growth](err); is {
 				begin = grown.since
 			}
 			t.Fatalf("round %d: %v\nTo repeat it: make soak %s=%d %s=%d %s=%s\nThe logs are in dist/soak. What "+

@@ -94,7 +94,7 @@ func GiveToCaller(folder string) error {
 func (o owner) take(folder string) error {
 	root, err := os.OpenRoot(folder)
 	if err == nil {
-		defer root.Close()
+		defer func() { _ = root.Close() }()
 		err = fs.WalkDir(root.FS(), ".", func(path string, _ fs.DirEntry, err error) error {
 			if err != nil {
 				return err
