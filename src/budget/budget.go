@@ -76,11 +76,7 @@ func Thalassa() []Budget {
 	all = append(all, measured("5000x1000-subset-", size5000+" and at most 250 targets", 5, 1, 256, 40, 2)...)
 	all = append(all, measure("5000x1000-subset-join-writes", 55, "writes",
 		"one of 5,000 nodes joins, with at most 250 targets: for 1,000 target groups"))
-	all = append(all, limits("5000x2000-", "2,000 Services with two ports on 5,000 nodes", 50, 1500, 50)...)
-	all = append(all, limits("5000x10000-",
-		"10,000 Services with two ports on 5,000 nodes, and at most 25 targets", 25, 100, 10)...)
-	all = append(all, Budget{Name: "5000x10000-join-writes", Limit: 5.5, Unit: "writes", Measured: true, Large: true,
-		Work: "one of 5,000 nodes joins, with 10,000 Services and at most 25 targets: for 1,000 target groups"})
+	all = append(all, largest()...)
 	all = append(all, largeNodes()...)
 	all = append(all, largeRoutes()...)
 	return append(all, volumes()...)
@@ -244,10 +240,11 @@ func measured(prefix, size string, start, pass, memory, data, traffic float64) [
 	}
 }
 
-// limits are the budgets of a cluster as large as Kubernetes permits: the CPU time of a start in seconds, and the data
-// of a minute without changes in MiB.
-func limits(prefix, size string, start, data, traffic float64) []Budget {
-	all := measured(prefix, size, start, 2, 1024, data, traffic)
+// largest are the budgets of the largest cluster that Kubernetes supports.
+func largest() []Budget {
+	all := append(measured("5000x10000-", "10,000 Services with two ports on 5,000 nodes, and at most 25 targets",
+		25, 2, 1024, 100, 10), measure("5000x10000-join-writes", 5.5, "writes",
+		"one of 5,000 nodes joins, with 10,000 Services and at most 25 targets: for 1,000 target groups"))
 	for i := range all {
 		all[i].Large = true
 	}

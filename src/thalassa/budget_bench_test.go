@@ -30,8 +30,7 @@ func BenchmarkServices(b *testing.B) {
 		{"5000x1000-subset-", "5000x1000-subset", 1000, 5000, 250, 1500},
 	}
 	if benchtest.Large() {
-		sizes = append(sizes, clusterSize{"5000x2000-", "5000x2000", 2000, 5000, 0, 4000},
-			clusterSize{"5000x10000-", "5000x10000", 10_000, 5000, 25, 20_000})
+		sizes = append(sizes, clusterSize{"5000x10000-", "5000x10000", 10_000, 5000, 25, 20_000})
 	}
 	for _, size := range sizes {
 		b.Run(size.name, func(b *testing.B) { measure(b, size) })
