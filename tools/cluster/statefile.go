@@ -85,12 +85,13 @@ func caller(user, group int, environment func(string) string) owner {
 	return owner{as, with}
 }
 
-// GiveToCaller gives a folder and everything in it to the user who called sudo. Links are not followed. Without sudo it
-// does nothing.
+// GiveToCaller gives a folder and everything in it to the user who called sudo, or without sudo to the user of this
+// process. Links are not followed.
 func GiveToCaller(folder string) error {
 	return caller(os.Getuid(), os.Getgid(), os.Getenv).take(folder)
 }
 
+// take makes the owner that of a folder and everything in it.
 func (o owner) take(folder string) error {
 	root, err := os.OpenRoot(folder)
 	if err == nil {

@@ -16,9 +16,6 @@ import (
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/image"
 )
@@ -29,45 +26,26 @@ func commands() map[string]string {
 	return map[string]string{"sh": "dash", "curl": "curl", "nc": "netcat-openbsd", "seq": "coreutils", "wget": "wget"}
 }
 
-// agnhost makes the image of agnhost, with programs that tests start beside it. They are given with their packages.
-func agnhost(ctx context.Context, executable string, programs map[string]string) (v1.Image, error) {
-	files := []image.File{
+// agnhost makes the image of agnhost, with programs that tests start beside it. It runs as root, as the tests expect.
+func agnhost(executable string, programs []image.File) (v1.Image, error) {
+	files := append([]image.File{
 		{Path: "/agnhost", Mode: 0o755, Source: executable},
 		{Path: "/uploads", Mode: fs.ModeDir | 0o777}, {Path: "/tmp", Mode: fs.ModeDir | 0o777},
 		{Path: "/etc/passwd", Mode: 0o644, Content: "root:x:0:0:root:/:/bin/sh\n"},
 		// As wget of Alpine: the one of Debian tries 20 times, for minutes where no answer is expected.
 		{Path: "/etc/wgetrc", Mode: 0o644, Content: "tries = 1\n"},
-	}
-	beside, err := programFiles(ctx, programs)
+	}, programs...)
+	made := time.Unix(0, 0)
+	layer, err := image.NewLayer(files, made)
 	if err != nil {
 		return nil, fmt.Errorf("making the image of agnhost: %w", err)
 	}
-	layer, err := image.NewLayer(append(files, beside...), time.Unix(0, 0))
+	agnhost, err := image.FromLayers(v1.Platform{OS: "linux", Architecture: runtime.GOARCH}, made,
+		v1.Config{Entrypoint: []string{"/agnhost"}, Cmd: []string{"pause"}, Env: []string{"PATH=/bin"}}, layer)
 	if err != nil {
 		return nil, fmt.Errorf("making the image of agnhost: %w", err)
 	}
-	made, err := assemble(layer)
-	if err != nil {
-		return nil, fmt.Errorf("making the image of agnhost: %w", err)
-	}
-	return made, nil
-}
-
-// assemble makes an image of a layer that runs as root, as the tests expect it.
-func assemble(layer v1.Layer) (v1.Image, error) {
-	made, err := mutate.AppendLayers(mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1),
-		types.OCIConfigJSON), layer)
-	if err != nil {
-		return nil, err
-	}
-	config, err := made.ConfigFile()
-	if err != nil {
-		return nil, err
-	}
-	config = config.DeepCopy()
-	config.OS, config.Architecture = "linux", runtime.GOARCH
-	config.Config = v1.Config{Entrypoint: []string{"/agnhost"}, Cmd: []string{"pause"}, Env: []string{"PATH=/bin"}}
-	return mutate.ConfigFile(made, config)
+	return agnhost, nil
 }
 
 // programFiles are programs of this machine and the libraries that they need.

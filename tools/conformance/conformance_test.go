@@ -3,9 +3,9 @@ package conformance
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -15,8 +15,7 @@ import (
 // spec is a test in a report of Ginkgo.
 func spec(kind, container, name, state, message, attempts string) string {
 	return `{"LeafNodeType": "` + kind + `", "ContainerHierarchyTexts": ["` + container + `"], "LeafNodeText": "` +
-		name + `", "State": "` + state + `", "Failure": {"Message": "` + message + `"}, "NumAttempts": ` + attempts +
-		`, "RunTime": 2000000000}`
+		name + `", "State": "` + state + `", "Failure": {"Message": "` + message + `"}, "NumAttempts": ` + attempts + "}"
 }
 
 func report(specs ...string) []byte {
@@ -33,8 +32,8 @@ func TestResults(t *testing.T) {
 		spec("It", container, "should be left out", "skipped", "", "0"),
 		spec("It", container, "should be skipped", "skipped", "one node", "1")))
 	want := []Result{
-		{"LoadBalancers should be skipped", "skipped", "one node", 2 * time.Second},
-		{"LoadBalancers should work", "failed", "no answer", 2 * time.Second},
+		{"LoadBalancers should be skipped", "skipped", "one node"},
+		{"LoadBalancers should work", "failed", "no answer"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("error %v, (-want +got):\n%s", err, diff)
@@ -122,5 +121,34 @@ func TestPage(t *testing.T) {
 	}
 	if _, err := Table(filepath.Join(repotest.Root(t), "README.md")); err == nil {
 		t.Error("a document without a table has results")
+	}
+}
+
+// TestVersionOfTheSuite: the tests are those of the Kubernetes that they test, and the page names it.
+func TestVersionOfTheSuite(t *testing.T) {
+	version := func(path string) string {
+		t.Helper()
+		text, err := os.ReadFile(filepath.Join(repotest.Root(t), path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := regexp.MustCompile(`(?m)^\s*(?:require )?k8s\.io/kubernetes v(\S+)`).FindSubmatch(text)
+		if found == nil {
+			t.Fatalf("%s does not require k8s.io/kubernetes", path)
+		}
+		return string(found[1])
+	}
+	suite := version("tools/conformance/suite/go.mod")
+	if lab := version("tools/lab/go.mod"); suite != lab {
+		t.Errorf("the suite is of %s, and the lab is %s", suite, lab)
+	}
+	page, err := os.ReadFile(Page(repotest.Root(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"from the Go modules of Kubernetes " + suite + ",", "\nKubernetes " + suite + ", 20"} {
+		if !strings.Contains(string(page), text) {
+			t.Errorf("the page has no %q", text)
+		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 )
 
 // Result is how a test ended.
@@ -15,7 +14,6 @@ type Result struct {
 	Test    string
 	State   string // "passed", "failed", "skipped", or another word of Ginkgo
 	Message string // of a failure, or the reason why the test was skipped
-	Took    time.Duration
 }
 
 // suiteReport is the JSON report of Ginkgo, as far as it is needed here.
@@ -25,7 +23,6 @@ type suiteReport struct {
 		LeafNodeType            string
 		LeafNodeText            string
 		State                   string
-		RunTime                 time.Duration
 		NumAttempts             int
 		Failure                 struct{ Message string }
 	}
@@ -44,7 +41,7 @@ func Results(report []byte) ([]Result, error) {
 	var results []Result
 	for _, suite := range suites {
 		for _, spec := range suite.SpecReports {
-			result := Result{State: spec.State, Took: spec.RunTime, Message: spec.Failure.Message}
+			result := Result{State: spec.State, Message: spec.Failure.Message}
 			name := strings.Join(append(slices.Clone(spec.ContainerHierarchyTexts), spec.LeafNodeText), " ")
 			result.Test = strings.TrimSpace(tags.ReplaceAllString(name, ""))
 			switch {

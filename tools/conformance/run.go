@@ -54,7 +54,7 @@ func filesOf(root string) files {
 // Build builds the cluster, the tests, and the image that they run in pods. It needs no root.
 func Build(ctx context.Context, root string, progress func(string)) error {
 	// What is missing is known before anything is compiled for minutes.
-	_, err := programFiles(ctx, commands())
+	programs, err := programFiles(ctx, commands())
 	if err == nil {
 		err = cluster.Build(ctx, root, progress)
 	}
@@ -76,7 +76,7 @@ func Build(ctx context.Context, root string, progress func(string)) error {
 		return err
 	}
 	progress("Building " + reference)
-	made, err := agnhost(ctx, filepath.Join(f.suite, "agnhost"), commands())
+	made, err := agnhost(filepath.Join(f.suite, "agnhost"), programs)
 	if err != nil {
 		return err
 	}

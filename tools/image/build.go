@@ -134,9 +134,19 @@ func layersOf(p Program, s Stamp, content Content) ([]v1.Layer, error) {
 
 // fromScratch makes the image of a program for one platform from layers.
 func fromScratch(p Program, s Stamp, on v1.Platform, layers []v1.Layer) (v1.Image, error) {
+	image, err := FromLayers(on, s.created(), configured(p, s), layers...)
+	if err != nil {
+		return nil, err
+	}
+	return mutate.Annotations(image, labels(p, s)).(v1.Image), nil
+}
+
+// FromLayers makes an image for a platform, whose containers start as the configuration says. It was created at a time
+// that does not depend on this machine, so that the same layers make the same image.
+func FromLayers(on v1.Platform, at time.Time, start v1.Config, layers ...v1.Layer) (v1.Image, error) {
 	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	for _, layer := range layers {
-		history := v1.History{Created: v1.Time{Time: s.created()}, CreatedBy: "thalassa-ccm make image"}
+		history := v1.History{Created: v1.Time{Time: at}, CreatedBy: "thalassa-ccm make image"}
 		var err error
 		if image, err = mutate.Append(image, mutate.Addendum{Layer: layer, History: history}); err != nil {
 			return nil, err
@@ -147,12 +157,9 @@ func fromScratch(p Program, s Stamp, on v1.Platform, layers []v1.Layer) (v1.Imag
 		return nil, err
 	}
 	config = config.DeepCopy()
-	config.OS, config.Architecture, config.Created = on.OS, on.Architecture, v1.Time{Time: s.created()}
-	config.Config = configured(p, s)
-	if image, err = mutate.ConfigFile(image, config); err != nil {
-		return nil, err
-	}
-	return mutate.Annotations(image, labels(p, s)).(v1.Image), nil
+	config.OS, config.Architecture, config.Created = on.OS, on.Architecture, v1.Time{Time: at}
+	config.Config = start
+	return mutate.ConfigFile(image, config)
 }
 
 // configured is how a container of the image starts.
