@@ -90,8 +90,8 @@ soak_time = $(or $(SOAK_TIME),1h)
 .PHONY: soak
 soak: bin/lab ## run two programs for hours under random faults, changes and restarts (SOAK_TIME=1h; a failure prints how to repeat it)
 	@seed=$${SOAK_SEED:-$$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}; echo "random rounds for $(soak_time): SOAK_SEED=$$seed"; \
-	  cd ci/soaktest && SOAK_SEED=$$seed SOAK_TIME=$(soak_time) LAB_IS_CURRENT_IN='$(CURDIR)' exec $(GO) test -trimpath -buildvcs=false -vet=off -count=1 \
-	  -timeout=$(soak_time)15m -run '^TestSoak$$'
+	  rm -rf dist/soak && mkdir -p dist/soak && cd ci/soaktest && SOAK_SEED=$$seed SOAK_TIME=$(soak_time) LAB_IS_CURRENT_IN='$(CURDIR)' exec $(GO) test -trimpath -buildvcs=false -vet=off -count=1 \
+	  -timeout=$(soak_time)15m -artifacts -outputdir='$(CURDIR)/dist/soak' -run '^TestSoak$$'
 
 # The stages of CI, each as the targets and settings that it makes: .ci/run and GitHub's workflow run these and nothing else.
 stage_demo := demo

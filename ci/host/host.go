@@ -5,6 +5,7 @@ package host
 import (
 	"context"
 	"log/slog"
+	"net"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -34,6 +35,17 @@ func Program(tb testing.TB) string {
 		tb.Fatalf("building %s: %v\n%s", program, err, output)
 	}
 	return filepath.Join(root, filepath.FromSlash(program))
+}
+
+// FreeAddress is an address of this machine, host:port, where nothing listens at the moment.
+func FreeAddress(tb testing.TB) string {
+	tb.Helper()
+	listener, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
 }
 
 // Start starts a node for each of the options, which say its name, its address and what else is special, and returns

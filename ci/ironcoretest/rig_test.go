@@ -66,7 +66,7 @@ type rig struct {
 func newRig(t *testing.T, plane *controlplane.ControlPlane) *rig {
 	t.Helper()
 	r := &rig{T: t, plane: plane, cluster: controlplanetest.Client(t, controlplanetest.Get(t)), folder: t.TempDir(),
-		listen: freeAddress(t), namespace: controlplanetest.NamespaceIn(t, plane),
+		listen: host.FreeAddress(t), namespace: controlplanetest.NamespaceIn(t, plane),
 		services: controlplanetest.Namespace(t)}
 	r.permit()
 	var err error
@@ -87,17 +87,6 @@ func (r *rig) must(err error) {
 	}
 }
 
-// freeAddress is an address of this machine where nothing listens at the moment.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
-}
-
 // road is between the program and IronCore, and can be closed.
 type road struct {
 	*testing.T
@@ -111,7 +100,7 @@ type road struct {
 func newRoad(t *testing.T, plane *controlplane.ControlPlane) *road {
 	t.Helper()
 	address, port := plane.Address()
-	w := &road{T: t, address: freeAddress(t), target: net.JoinHostPort(address, strconv.Itoa(port))}
+	w := &road{T: t, address: host.FreeAddress(t), target: net.JoinHostPort(address, strconv.Itoa(port))}
 	w.reopen()
 	t.Cleanup(func() { w.open.Close() })
 	return w

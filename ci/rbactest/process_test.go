@@ -21,6 +21,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/thalassa-cloud/thalassa-ccm/ci/authority"
+	"github.com/thalassa-cloud/thalassa-ccm/ci/host"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/process"
 )
@@ -55,7 +56,7 @@ func podTemplate(t *testing.T, objects []runtime.Object) corev1.PodSpec {
 func newPod(t *testing.T, program string, objects []runtime.Object, account *rest.Config,
 	clients authority.Authority) *pod {
 	t.Helper()
-	p := &pod{spec: podTemplate(t, objects), root: t.TempDir(), listen: freeAddress(t), program: program}
+	p := &pod{spec: podTemplate(t, objects), root: t.TempDir(), listen: host.FreeAddress(t), program: program}
 	container := p.spec.Containers[0]
 	kubeconfig := filepath.Join(p.root, "kubeconfig")
 	writeKubeconfig(t, kubeconfig, account)
@@ -137,17 +138,6 @@ func (p *pod) start(t *testing.T) (stop func()) {
 			t.Error(err)
 		}
 	}
-}
-
-// freeAddress is an address of this machine where nothing listens at the moment.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
 }
 
 // identity is how a ServiceAccount reaches the API server; it is made if it does not exist.

@@ -32,7 +32,7 @@ func (s *soak) proveChecks() {
 	s.must(s.remove(s.Context(), "missed"))
 	_, err = s.cloud.AddMachine(emulator.MachineSpec{Name: "left"})
 	s.must(err)
-	if err := s.vacant(s.Context()); err == nil || !strings.Contains(err.Error(), "objects of the cloud") {
+	if err := s.cleared(s.Context()); err == nil || !strings.Contains(err.Error(), "objects of the cloud") {
 		s.Errorf("the cloud has one object more, and the check returned %v", err)
 	}
 }
@@ -104,7 +104,8 @@ organisations:
   - labels: {k8s.thalassa.cloud/kubernetes-service-name: web}
     reservedIp: ip-web
     listeners: [{port: 80, protocol: tcp, targetGroup: tg-1, allowedSources: [10.0.0.0/8]},
-      {port: 81, protocol: tcp, targetGroup: tg-3, connectionIdleTimeout: 60}, {port: 82, protocol: tcp, targetGroup: tg-1}]
+      {port: 81, protocol: tcp, targetGroup: tg-3, connectionIdleTimeout: 60},
+      {port: 82, protocol: tcp, targetGroup: tg-1}]
 `))
 	if err != nil {
 		t.Fatal(err)

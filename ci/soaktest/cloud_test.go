@@ -20,7 +20,7 @@ import (
 // settled wants the cloud to have what the Services ask for and nothing else, Services to have the addresses of their
 // load balancers, and all nodes to be known.
 func (s *soak) settled(ctx context.Context) error {
-	if err := s.revive(); err != nil {
+	if err := s.restartLost(); err != nil {
 		return err
 	}
 	nodes, err := s.api.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
@@ -239,8 +239,8 @@ func (s *soak) known(nodes []corev1.Node) error {
 	return nil
 }
 
-// vacant wants the cloud to have what it had without any Service, and the cluster to have no Service.
-func (s *soak) vacant(ctx context.Context) error {
+// cleared wants the cloud to have what it had without any Service, and the cluster to have no Service.
+func (s *soak) cleared(ctx context.Context) error {
 	services, err := s.api.CoreV1().Services(s.namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err

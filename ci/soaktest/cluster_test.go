@@ -21,7 +21,6 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/poll"
-	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode"
 )
 
@@ -58,8 +57,8 @@ type soak struct {
 	vanished map[string]bool
 	program  string
 	replicas []*replica
-	// revived is how many processes were started again because they had lost their lease.
-	revived int
+	// lost is how many processes were started again because they had lost their lease.
+	lost int
 	// reserved are the identities of the reserved IPs, by the names of their Services.
 	reserved map[string]string
 	// empty counts the objects of the cloud without any Service.
@@ -102,7 +101,7 @@ func newSoak(t *testing.T) *soak {
 			s.check(s.leave(ctx, name))
 		}
 	})
-	s.startReplicas(repotest.Root(t))
+	s.startReplicas()
 	return s
 }
 

@@ -43,11 +43,9 @@ type replica struct {
 }
 
 // startReplicas starts two cloud controller managers, of which one is the leader.
-func (s *soak) startReplicas(root string) {
+func (s *soak) startReplicas() {
 	s.Helper()
-	s.evidence = filepath.Join(root, "dist", "soak")
-	s.must(os.RemoveAll(s.evidence))
-	s.must(os.MkdirAll(s.evidence, 0o700))
+	s.evidence = s.ArtifactDir()
 	set := map[string]any{}
 	s.must(json.Unmarshal([]byte(config), &set))
 	maps.Copy(set, s.cloud.Config("soak"))
@@ -56,7 +54,7 @@ func (s *soak) startReplicas(root string) {
 	s.must(os.WriteFile(s.path("cloud-config"), text, 0o600))
 	s.program = host.Program(s)
 	for _, name := range []string{"one", "two"} {
-		r := &replica{name: name, listen: s.freeAddress()}
+		r := &replica{name: name, listen: host.FreeAddress(s)}
 		s.replicas = append(s.replicas, r)
 		s.must(s.start(r))
 		s.Cleanup(func() {
@@ -70,15 +68,6 @@ func (s *soak) startReplicas(root string) {
 }
 
 func (s *soak) path(name string) string { return filepath.Join(s.folder, name) }
-
-// freeAddress is an address of this machine where nothing listens at the moment.
-func (s *soak) freeAddress() string {
-	s.Helper()
-	listener, err := new(net.ListenConfig).Listen(s.Context(), "tcp", "127.0.0.1:0")
-	s.must(err)
-	defer listener.Close()
-	return listener.Addr().String()
-}
 
 // start starts the process of a replica.
 func (s *soak) start(r *replica) (err error) {
@@ -102,15 +91,15 @@ func (s *soak) start(r *replica) (err error) {
 	return err
 }
 
-// mostRevived is how many processes may lose their lease because this machine is too busy.
-const mostRevived = 3
+// mostLost is how many processes may lose their lease because this machine is too busy.
+const mostLost = 3
 
 // leaseLost is what a process says that ends because it could not renew its lease in time.
 const leaseLost = `err="lease lost: `
 
-// revive starts processes again that have lost their lease because this machine is too busy, as a kubelet does. No
+// restartLost starts processes again that have lost their lease because this machine is too busy, as a kubelet does. No
 // other process may end that nobody ends.
-func (s *soak) revive() error {
+func (s *soak) restartLost() error {
 	for _, r := range s.replicas {
 		select {
 		case <-r.process.Done():
@@ -120,9 +109,9 @@ func (s *soak) revive() error {
 		if !strings.Contains(r.process.Tail(), leaseLost) {
 			return poll.Final(fmt.Errorf("replica %s ended on its own: %w", r.name, r.process.Wait()))
 		}
-		if s.revived++; s.revived > mostRevived {
+		if s.lost++; s.lost > mostLost {
 			return poll.Final(fmt.Errorf("%d processes have lost their lease although nothing froze them, at most %d "+
-				"may: the machine is too busy for this test, or they do not renew it in time", s.revived, mostRevived))
+				"may: the machine is too busy for this test, or they do not renew it in time", s.lost, mostLost))
 		}
 		fmt.Printf("replica %s has lost its lease, and is started again\n", r.name)
 		if err := s.start(r); err != nil {
@@ -137,7 +126,7 @@ func (s *soak) end(ctx context.Context, signal syscall.Signal, replicas ...*repl
 	for _, r := range replicas {
 		if err := s.until(ctx, "replica "+r.name+" answers", func(ctx context.Context) error {
 			_, err := r.measure(ctx, false)
-			return errors.Join(err, s.revive())
+			return errors.Join(err, s.restartLost())
 		}); err != nil {
 			return err
 		}
@@ -185,7 +174,7 @@ func (s *soak) roles(ctx context.Context) (leader, other *replica, err error) {
 				return nil
 			}
 		}
-		if err := s.revive(); err != nil {
+		if err := s.restartLost(); err != nil {
 			return err
 		}
 		return errors.New("none does")
@@ -207,7 +196,7 @@ func (s *soak) freeze(ctx context.Context) error {
 		if err == nil && !now.leads {
 			err = errors.New("it does not")
 		}
-		return errors.Join(err, s.revive())
+		return errors.Join(err, s.restartLost())
 	})
 	if err := errors.Join(err, leader.process.Signal(syscall.SIGCONT)); err != nil {
 		return err

@@ -47,9 +47,9 @@ func TestSoak(t *testing.T) {
 			if grown, is := errors.AsType[growth](err); is {
 				begin = grown.since
 			}
-			t.Fatalf("round %d: %v\nTo repeat it: make soak %s=%d %s=%d %s=%s\nThe logs are in dist/soak. What "+
+			t.Fatalf("round %d: %v\nTo repeat it: make soak %s=%d %s=%d %s=%s\nThe logs are in %s. What "+
 				"happened in the round:\n  %s", round, err, seedVariable, seed, roundVariable, begin, timeVariable,
-				max(time.Minute, time.Since(began)).Round(time.Second),
+				max(time.Minute, time.Since(began)).Round(time.Second), s.evidence,
 				strings.Join(draw(seed, round).describe(), "\n  "))
 		}
 	}
@@ -101,7 +101,7 @@ func (s *soak) round(ctx context.Context, seed uint64, number int, bases baselin
 	s.proceed(ctx)
 	fired += s.fired()
 	s.cloud.ClearFaults()
-	if err := s.until(ctx, "nothing is left in the cloud", s.vacant); err != nil {
+	if err := s.until(ctx, "nothing is left in the cloud", s.cleared); err != nil {
 		return err
 	}
 	emptied := time.Since(began)
@@ -190,7 +190,7 @@ func (s *soak) rest(ctx context.Context, round int, bases baselines) (samples []
 	}
 	limits := poll.Limits{Every: time.Second, For: restLimit}
 	err = limits.Until(ctx, "the processes need what they needed before", func(ctx context.Context) error {
-		if err := s.revive(); err != nil {
+		if err := s.restartLost(); err != nil {
 			return err
 		}
 		var errs []error

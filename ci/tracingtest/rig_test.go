@@ -57,7 +57,7 @@ func newRig(t *testing.T) *rig {
 	t.Helper()
 	plane := controlplanetest.Get(t)
 	return &rig{T: t, Collector: collector.Start(t), plane: plane, cluster: controlplanetest.Client(t, plane),
-		namespace: controlplanetest.Namespace(t), folder: t.TempDir(), listen: freeAddress(t)}
+		namespace: controlplanetest.Namespace(t), folder: t.TempDir(), listen: host.FreeAddress(t)}
 }
 
 func (r *rig) must(err error) {
@@ -65,16 +65,6 @@ func (r *rig) must(err error) {
 	if err != nil {
 		r.Fatal(err)
 	}
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
 }
 
 // start runs the program. It returns once the program is stopped, and all is sent.
