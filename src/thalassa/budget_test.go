@@ -64,22 +64,23 @@ func newLargeCluster(t *testing.T, services, nodes int) *servicesCluster {
 	l := newLab(t, emulator.Config{})
 	l.config.API.RequestsPerSecond, l.config.API.Burst = 100_000, 100_000
 	l.restart()
-	large := newServicesCluster(l)
-	machines, err := l.emulator.AddMachines(nodes)
-	if err != nil {
-		t.Fatal(err)
-	}
-	large.populate(machines)
+	large := newPopulatedCluster(l, nodes)
 	large.order(services, 1)
-	stop := large.run(manyWorkers)
+	large.settle()
+	return large
+}
+
+// settle gives all Services their addresses within a minute. Then the process is another one, which does not run yet.
+func (t *servicesCluster) settle() {
+	t.Helper()
+	stop := t.run(manyWorkers)
 	<-time.After(time.Minute)
 	stop()
-	if missing := large.addressless(); missing > 0 {
-		t.Fatalf("%d Services have no address: %v", missing, large.reported.seen())
+	if missing := t.addressless(); missing > 0 {
+		t.Fatalf("%d Services have no address: %v", missing, t.reported.seen())
 	}
-	l.restart()
-	large.forget()
-	return large
+	t.restart()
+	t.forget()
 }
 
 // manyWorkers is how many Services are worked on at a time, as by default.
@@ -127,11 +128,7 @@ func TestBudgetsOfNodes(t *testing.T) {
 		<-time.After(time.Minute)
 		for _, k := range []int{1, 50} {
 			large.forget()
-			machines, err := large.emulator.AddMachines(k)
-			if err != nil {
-				t.Fatal(err)
-			}
-			large.populate(machines)
+			large.join(k)
 			<-time.After(time.Minute)
 			large.retargeted()
 		}
@@ -183,12 +180,7 @@ func TestBudgetOfCreation(t *testing.T) {
 				l := newLab(t, emulator.Config{Switches: emulator.Switches{InlineListeners: tt.listeners}})
 				l.config.LoadBalancer.Defaults = tt.defaults
 				l.restart()
-				small := newServicesCluster(l)
-				machines, err := l.emulator.AddMachines(3)
-				if err != nil {
-					t.Fatal(err)
-				}
-				small.populate(machines)
+				small := newPopulatedCluster(l, 3)
 				defer small.run(manyWorkers)()
 				small.order(1, 2)
 				<-time.After(time.Minute)
@@ -222,12 +214,7 @@ func TestBudgetOfARush(t *testing.T) {
 				l.config.API.RequestsPerSecond, l.config.API.Burst = rate, rate
 			}
 			l.restart()
-			small := newServicesCluster(l)
-			machines, err := l.emulator.AddMachines(10)
-			if err != nil {
-				t.Fatal(err)
-			}
-			small.populate(machines)
+			small := newPopulatedCluster(l, 10)
 			defer small.run(manyWorkers)()
 			began := time.Now()
 			small.order(200, 1)
@@ -254,12 +241,7 @@ func TestBudgetOfDeletions(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		delays := emulator.Delays{LoadbalancerDelete: 3 * time.Second}
-		small := newServicesCluster(newLab(t, emulator.Config{Delays: delays}))
-		machines, err := small.emulator.AddMachines(10)
-		if err != nil {
-			t.Fatal(err)
-		}
-		small.populate(machines)
+		small := newPopulatedCluster(newLab(t, emulator.Config{Delays: delays}), 10)
 		defer small.run(manyWorkers)()
 		small.order(20, 2)
 		<-time.After(time.Minute)

@@ -18,12 +18,7 @@ func TestBudgetOfConditionalRequests(t *testing.T) {
 		wire.conditional.Store(true)
 		l.network = wire
 		l.restart()
-		small := newServicesCluster(l)
-		machines, err := l.emulator.AddMachines(3)
-		if err != nil {
-			t.Fatal(err)
-		}
-		small.populate(machines)
+		small := newPopulatedCluster(l, 3)
 		defer small.run(manyWorkers)()
 		small.order(10, 2)
 		<-time.After(2 * driftPeriod) // the last lists that differ have been read

@@ -190,27 +190,27 @@ func (t *servicesCluster) populateZones(first, count int) {
 	}
 }
 
+// newSubsetCluster is a cluster whose load balancers have at most 25 targets, with nodes in zones, as settle leaves it.
+func newSubsetCluster(t *testing.T, services, ports, nodes int) *servicesCluster {
+	t.Helper()
+	l := newLab(t, emulator.Config{})
+	l.config.LoadBalancer.MaxTargets = 25
+	l.config.API.RequestsPerSecond, l.config.API.Burst = 100_000, 100_000
+	l.restart()
+	large := newServicesCluster(l)
+	large.populateZones(0, nodes)
+	large.order(services, ports)
+	large.settle()
+	return large
+}
+
 // TestBudgetOfSubsets: a node that joins or leaves changes only the target groups that it is in or comes to, the zones
 // of the targets stay even, and a restart changes nothing.
 func TestBudgetOfSubsets(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const services, nodes, changes = 200, 500, subsetNodes
-		l := newLab(t, emulator.Config{})
-		l.config.LoadBalancer.MaxTargets = 25
-		l.config.API.RequestsPerSecond, l.config.API.Burst = 100_000, 100_000
-		l.restart()
-		large := newServicesCluster(l)
-		large.populateZones(0, nodes)
-		large.order(services, 1)
-		stop := large.run(manyWorkers)
-		<-time.After(time.Minute)
-		if missing := large.addressless(); missing > 0 {
-			t.Fatalf("%d Services have no address: %v", missing, large.reported.seen())
-		}
-		stop()
-		l.restart()
-		large.forget()
+		large := newSubsetCluster(t, services, 1, nodes)
 		defer large.run(manyWorkers)()
 		<-time.After(time.Minute)
 		large.within("restart-writes", large.allWrites())
@@ -236,21 +236,9 @@ func TestBudgetOfManyJoins(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const services, nodes, quiet = largeSize, 500, 20 * time.Second
-		l := newLab(t, emulator.Config{})
-		l.config.LoadBalancer.MaxTargets = 25
-		l.config.API.RequestsPerSecond, l.config.API.Burst = 100_000, 100_000
-		l.restart()
-		large := newServicesCluster(l)
-		large.populateZones(0, nodes)
-		large.order(services, 2)
-		stop := large.run(manyWorkers)
-		<-time.After(time.Minute)
-		stop()
-		if missing := large.addressless(); missing > 0 {
-			t.Fatalf("%d Services have no address: %v", missing, large.reported.seen())
-		}
-		l.config.API.RequestsPerSecond, l.config.API.Burst = 50, cloudconfig.Default().API.Burst
-		l.restart()
+		large := newSubsetCluster(t, services, 2, nodes)
+		large.config.API = cloudconfig.Default().API
+		large.restart()
 		defer large.run(manyWorkers)()
 		<-time.After(time.Minute)
 

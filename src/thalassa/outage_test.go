@@ -40,12 +40,7 @@ func TestServiceCreatedInABlackHole(t *testing.T) {
 				network := &blackHole{next: l.network}
 				l.network = network
 				l.restart()
-				small := newServicesCluster(l)
-				machines, err := l.emulator.AddMachines(3)
-				if err != nil {
-					t.Fatal(err)
-				}
-				small.populate(machines)
+				small := newPopulatedCluster(l, 3)
 				defer small.run(manyWorkers)()
 				small.order(1, 1)
 				<-time.After(time.Minute)
@@ -74,12 +69,7 @@ func TestServiceCreatedInAnOutage(t *testing.T) {
 			t.Run(name+" for "+lasts.String(), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					l := newLab(t, emulator.Config{})
-					small := newServicesCluster(l)
-					machines, err := l.emulator.AddMachines(3)
-					if err != nil {
-						t.Fatal(err)
-					}
-					small.populate(machines)
+					small := newPopulatedCluster(l, 3)
 					defer small.run(manyWorkers)()
 					small.order(1, 1)
 					<-time.After(time.Minute)

@@ -53,6 +53,24 @@ func newServicesCluster(l *lab) *servicesCluster {
 	return t
 }
 
+// newPopulatedCluster is one whose nodes are on new machines of the cloud.
+func newPopulatedCluster(l *lab, nodes int) *servicesCluster {
+	l.Helper()
+	t := newServicesCluster(l)
+	t.join(nodes)
+	return t
+}
+
+// join adds machines to the cloud, and nodes on them.
+func (t *servicesCluster) join(nodes int) {
+	t.Helper()
+	machines, err := t.emulator.AddMachines(nodes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.populate(machines)
+}
+
 // patch carries out a write of the controller.
 func (t *servicesCluster) patch(key string, patch []byte) (*corev1.Service, error) {
 	t.patches.Add(1)

@@ -33,9 +33,9 @@ Tests check these limits in every version. They count the requests that the emul
 ## Thalassa Cloud: measured
 
 %s measures these values on your machine, with an emulator in its own process, and writes them to %s. It fails if a value is more
-than %d times the limit. A busy machine alone does not cause such a value. Half of the Services have one port, half have two, and all
-nodes are targets of each Service, unless the row says otherwise. Periodic work on nodes runs ten times as often as usual, so one
-minute takes six seconds. Only %s measures the rows with 10,000 Services.
+than %d times the limit. A busy machine alone does not cause such a value. Half of the Services have one port, half have
+two, and all nodes are targets of each Service, unless the row says otherwise. Periodic work on nodes runs ten times as
+often as usual, so one minute takes six seconds. Only %s measures the rows with 2,000 and 10,000 Services.
 
 %s
 ## IronCore: counted
