@@ -84,7 +84,7 @@ func leftBehind(t *testing.T, r cluster.Remote) string {
 		t.Fatal(err)
 	}
 	for file, device := range devices {
-		found = append(found, "device "+device+" of "+file)
+		found = append(found, "device "+device.Path+" of "+file)
 	}
 	roots, err := cgroup.Hierarchies()
 	if err != nil {

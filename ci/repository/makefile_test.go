@@ -146,7 +146,8 @@ func TestStageRuns(t *testing.T) {
 		"lives": `TRIAL_TIME=30s TRIAL_LIVES=40 exec go test -trimpath -buildvcs=false -vet=off -count=1 \ ` +
 			`-timeout=30s10m -run '^TestLives$'`,
 		"soak": `SOAK_TIME=2m LAB_IS_CURRENT_IN='` + repotest.Root(t) + `' exec go test -trimpath -buildvcs=false ` +
-			`-vet=off -count=1 \ -timeout=2m15m -artifacts -outputdir='` + repotest.Root(t) + `/dist/soak' -run '^TestSoak$'`,
+			`-vet=off -count=1 \ -timeout=2m15m -artifacts -outputdir='` + repotest.Root(t) + `/dist/soak' ` +
+			`-run '^TestSoak$'`,
 		"fuzz":    `exec sh ci/fuzz.sh 300x plain`,
 		"bench":   `exec bin/bench -time=1x`,
 		"unknown": `make stage needs STAGE, one of: `,

@@ -14,8 +14,8 @@ import (
 
 // spec is a test in a report of Ginkgo.
 func spec(kind, container, name, state, message, attempts string) string {
-	return `{"LeafNodeType": "` + kind + `", "ContainerHierarchyTexts": ["` + container + `"], "LeafNodeText": "` +
-		name + `", "State": "` + state + `", "Failure": {"Message": "` + message + `"}, "NumAttempts": ` + attempts + "}"
+	return `{"LeafNodeType": "` + kind + `", "ContainerHierarchyTexts": ["` + container + `"], ` +
+		`"LeafNodeText": "` + name + `", "State": "` + state + `", "Failure": {"Message": "` + message + `"}, "NumAttempts": ` + attempts + "}"
 }
 
 func report(specs ...string) []byte {
@@ -146,7 +146,8 @@ func TestVersionOfTheSuite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range []string{"from the Go modules of Kubernetes " + suite + ",", "\nKubernetes " + suite + ", 20"} {
+	named := "Kubernetes " + suite + ","
+	for _, text := range []string{"from the Go modules of " + named, "\n" + named + " 20"} {
 		if !strings.Contains(string(page), text) {
 			t.Errorf("the page has no %q", text)
 		}

@@ -26,13 +26,14 @@ const diskSize = 320 << 20
 // disks is a node service whose devices are block devices, and whose mounts are real.
 type disks struct {
 	*rig
-	files map[string]string // contents of the disks, by volume
+	files map[string]string            // contents of the disks, by volume
+	loops map[string]loopdevice.Device // by volume
 }
 
 func newDisks(t *testing.T) disks {
 	t.Helper()
 	roottest.Need(t, "blkid", "mkfs.ext2", "mkfs.ext4", "mkfs.xfs", "xfs_growfs", "e2fsck", "resize2fs", "mount", "cp")
-	d := disks{newRig(t), map[string]string{}}
+	d := disks{newRig(t), map[string]string{}, map[string]loopdevice.Device{}}
 	d.Mounter = mount.NewSafeFormatAndMount(steps{mount.New(""), &d.programs}, utilexec.New())
 	return d
 }
@@ -42,9 +43,9 @@ func (d disks) attach(id, file string) {
 	d.Helper()
 	device, err := loopdevice.Attach(file)
 	d.ok(err)
-	d.files[id] = file
-	d.Cleanup(func() { d.ok(loopdevice.Detach(device)) })
-	d.ok(os.Symlink(device, d.Devices.link(id)))
+	d.files[id], d.loops[id] = file, device
+	d.Cleanup(func() { d.ok(device.Detach()) })
+	d.ok(os.Symlink(device.Path, d.Devices.link(id)))
 }
 
 // add makes a volume with an empty disk.
@@ -70,9 +71,7 @@ func (d disks) restore(id, from string) {
 func (d disks) growDisk(id string, size int64) {
 	d.Helper()
 	d.ok(os.Truncate(d.files[id], size))
-	device, err := d.Devices.Find(id)
-	d.ok(err)
-	d.ok(loopdevice.Resize(device))
+	d.ok(d.loops[id].Resize())
 }
 
 // use stages and publishes a volume for a pod, until the test ends.

@@ -16,137 +16,163 @@ import (
 // attempts bounds how often another program may take the free device first.
 const attempts = 100
 
-// Attach makes a file a block device, and returns the device's path.
-func Attach(path string) (device string, err error) {
-	if device, err = attach(path); err != nil {
-		return "", fmt.Errorf("making %s a block device: %w", path, err)
+// Device is a loop device of one file. Linux gives the name of a device whose file was taken away to the next file, and
+// then the methods of the former Device leave the new one alone.
+type Device struct {
+	// Path is the device's name, like /dev/loop0.
+	Path string
+	// device and inode identify the file.
+	device, inode uint64
+}
+
+// errGone means that a device no longer has its file.
+var errGone = errors.New("it no longer has its file")
+
+// Attach makes a file a block device.
+func Attach(path string) (Device, error) {
+	device, err := attach(path)
+	if err != nil {
+		return Device{}, fmt.Errorf("making %s a block device: %w", path, err)
 	}
 	return device, nil
 }
 
-func attach(path string) (device string, err error) {
+func attach(path string) (device Device, err error) {
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
-		return "", err
+		return device, err
 	}
 	defer func() { _ = file.Close() }()
 	control, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)
 	if err != nil {
-		return "", err
+		return device, err
 	}
 	defer func() { _ = control.Close() }()
 	for range attempts {
 		number, err := unix.IoctlRetInt(int(control.Fd()), unix.LOOP_CTL_GET_FREE)
 		if err != nil {
-			return "", fmt.Errorf("finding a free loop device: %w", err)
+			return device, fmt.Errorf("finding a free loop device: %w", err)
 		}
-		device = fmt.Sprintf("/dev/loop%d", number)
-		err = on(device, func(loop int) error {
-			return unix.IoctlLoopConfigure(loop, &unix.LoopConfig{Fd: uint32(file.Fd())})
+		name := fmt.Sprintf("/dev/loop%d", number)
+		err = on(name, os.O_RDWR, func(loop int) error {
+			err := unix.IoctlLoopConfigure(loop, &unix.LoopConfig{Fd: uint32(file.Fd())})
+			if err == nil {
+				device, _, err = read(name, loop)
+			}
+			return err
 		})
 		if !errors.Is(err, unix.EBUSY) {
 			return device, err
 		}
 	}
-	return "", errors.New("other programs take every free loop device")
+	return device, errors.New("other programs take every free loop device")
 }
 
-// Detach ends a block device, and those that were made of it: a kubelet makes one of each raw block volume, and it
-// outlives the machine of the kubelet, because all machines have the same kernel. A device that is open stays until
-// the last user closes it.
-func Detach(device string) error {
-	above, err := madeOf(device)
-	failed := []error{err}
-	for _, one := range append(above, device) {
-		failed = append(failed, detach(one))
-	}
-	return errors.Join(failed...)
-}
-
-func detach(device string) error {
-	err := on(device, func(loop int) error { return unix.IoctlSetInt(loop, unix.LOOP_CLR_FD, 0) })
-	if err != nil && !errors.Is(err, unix.ENXIO) {
-		return fmt.Errorf("ending block device %s: %w", device, err)
-	}
-	return nil
-}
-
-// madeOf are the block devices whose file is a block device.
-func madeOf(device string) (above []string, err error) {
-	var below unix.Stat_t
-	if err := unix.Stat(device, &below); err != nil {
-		return nil, fmt.Errorf("looking for block devices made of %s: %w", device, err)
-	}
-	all, err := backed()
-	for _, one := range all {
-		info, err := statusOf(one)
-		if err == nil && info.Rdevice == below.Rdev { // a device without a status has just ended
-			above = append(above, one)
-		}
-	}
-	return above, err
-}
-
-// statusOf does not open the device for writing, which programs like udev take for a change.
-func statusOf(device string) (*unix.LoopInfo64, error) {
-	loop, err := os.Open(device)
+// read is what an open loop device is now, and the number of the block device that it was made of, if any.
+// An error ENXIO means that it has no file.
+func read(name string, loop int) (device Device, below uint64, err error) {
+	info, err := unix.IoctlLoopGetStatus64(loop)
 	if err != nil {
-		return nil, err
+		return device, 0, err
 	}
-	defer func() { _ = loop.Close() }()
-	return unix.IoctlLoopGetStatus64(int(loop.Fd()))
-}
-
-// Resize makes a block device as large as its file is now. It may be open.
-func Resize(device string) error {
-	err := on(device, func(loop int) error { return unix.IoctlSetInt(loop, unix.LOOP_SET_CAPACITY, 0) })
-	if err != nil {
-		return fmt.Errorf("resizing block device %s: %w", device, err)
-	}
-	return nil
+	return Device{Path: name, device: info.Device, inode: info.Inode}, info.Rdevice, nil
 }
 
 // on opens a device for a moment.
-func on(device string, act func(loop int) error) error {
-	loop, err := os.OpenFile(device, os.O_RDWR, 0)
+func on(name string, flags int, act func(loop int) error) error {
+	loop, err := os.OpenFile(name, flags, 0)
 	if err != nil {
 		return err
 	}
 	return errors.Join(act(int(loop.Fd())), loop.Close())
 }
 
-// Below are the block devices of files in a folder, at any depth, by the path of the file.
-func Below(folder string) (map[string]string, error) {
-	all, err := backed()
-	if err != nil {
-		return nil, err
+// set changes the device, or returns errGone. It keeps its file from the check on, because it is open.
+func (d Device) set(request uint) error {
+	return on(d.Path, os.O_RDWR, func(loop int) error {
+		now, _, err := read(d.Path, loop)
+		if errors.Is(err, unix.ENXIO) || err == nil && now != d {
+			return errGone
+		}
+		if err != nil {
+			return err
+		}
+		return unix.IoctlSetInt(loop, request, 0)
+	})
+}
+
+// Detach takes the file away from the device, if it still has it, and ends the devices that were made of it: a kubelet
+// makes one of each raw block volume, and it outlives the machine of the kubelet, because all machines have the same
+// kernel. A device that is open stays until the last user closes it.
+func (d Device) Detach() error {
+	above, err := madeOf(d.Path)
+	failed := []error{err}
+	for _, one := range append(above, d) {
+		if err := one.set(unix.LOOP_CLR_FD); err != nil && !errors.Is(err, errGone) {
+			failed = append(failed, fmt.Errorf("ending block device %s: %w", one.Path, err))
+		}
 	}
+	return errors.Join(failed...)
+}
+
+// madeOf are the loop devices whose file is a block device.
+func madeOf(name string) (above []Device, err error) {
+	var below unix.Stat_t
+	if err := unix.Stat(name, &below); err != nil {
+		return nil, fmt.Errorf("looking for block devices made of %s: %w", name, err)
+	}
+	err = each(func(device Device, number uint64) {
+		if number == below.Rdev {
+			above = append(above, device)
+		}
+	})
+	return above, err
+}
+
+// Resize makes a block device as large as its file is now. It may be open.
+func (d Device) Resize() error {
+	if err := d.set(unix.LOOP_SET_CAPACITY); err != nil {
+		return fmt.Errorf("resizing block device %s: %w", d.Path, err)
+	}
+	return nil
+}
+
+// Below are the block devices of files in a folder, at any depth, by the path of the file.
+func Below(folder string) (map[string]Device, error) {
 	resolved, err := filepath.EvalSymlinks(folder)
 	if err != nil {
 		resolved = folder // it is gone, and devices of its files may be open
 	}
-	devices := map[string]string{}
-	for _, device := range all {
-		content, err := os.ReadFile(filepath.Join("/sys/block", filepath.Base(device), "loop/backing_file"))
+	devices := map[string]Device{}
+	err = each(func(device Device, _ uint64) {
+		content, err := os.ReadFile(filepath.Join("/sys/block", filepath.Base(device.Path), "loop/backing_file"))
 		if err != nil {
-			continue // it has just ended
+			return // its file is being taken away
 		}
 		file := strings.TrimSuffix(strings.TrimSpace(string(content)), " (deleted)")
 		if below, found := strings.CutPrefix(file, resolved+"/"); found {
 			devices[filepath.Join(folder, below)] = device
 		}
-	}
-	return devices, nil
+	})
+	return devices, err
 }
 
-// backed are the loop devices that have a file.
-func backed() (devices []string, err error) {
+// each calls a function with each loop device that has a file, while it is open, and with the number of the block device
+// that it was made of, if any. It opens none for writing, which programs like udev take for a change.
+func each(see func(device Device, below uint64)) error {
 	all, err := filepath.Glob("/sys/block/loop*/loop")
 	if err != nil {
-		return nil, fmt.Errorf("listing block devices: %w", err)
+		return fmt.Errorf("listing block devices: %w", err)
 	}
-	for _, name := range all {
-		devices = append(devices, "/dev/"+filepath.Base(filepath.Dir(name)))
+	for _, folder := range all {
+		name := "/dev/" + filepath.Base(filepath.Dir(folder))
+		_ = on(name, os.O_RDONLY, func(loop int) error { // a device that cannot be read has just lost its file
+			device, below, err := read(name, loop)
+			if err == nil {
+				see(device, below)
+			}
+			return err
+		})
 	}
-	return devices, nil
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -33,7 +34,7 @@ func size(t *testing.T, device string) int64 {
 }
 
 // below waits until a folder has a number of block devices.
-func below(t *testing.T, folder string, want int) map[string]string {
+func below(t *testing.T, folder string, want int) map[string]loopdevice.Device {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; <-time.After(10 * time.Millisecond) {
 		devices, err := loopdevice.Below(folder)
@@ -60,18 +61,18 @@ func TestDevice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = loopdevice.Detach(device) })
-	if got := below(t, folder, 1)[path]; got != device || size(t, device) != mebibyte {
-		t.Errorf("device %s of %d bytes, want %s of %d", got, size(t, device), device, mebibyte)
+	t.Cleanup(func() { _ = device.Detach() })
+	if got := below(t, folder, 1)[path]; got != device || size(t, device.Path) != mebibyte {
+		t.Errorf("device %s of %d bytes, want %s of %d", got.Path, size(t, device.Path), device.Path, mebibyte)
 	}
 	link := filepath.Join(t.TempDir(), "link")
 	if err := os.Symlink(folder, link); err != nil {
 		t.Fatal(err)
 	}
 	if got := below(t, link, 1)[filepath.Join(link, "disk")]; got != device {
-		t.Errorf("through a link: device %q, want %s", got, device)
+		t.Errorf("through a link: device %q, want %s", got.Path, device.Path)
 	}
-	user, err := os.OpenFile(device, os.O_RDWR|os.O_SYNC, 0)
+	user, err := os.OpenFile(device.Path, os.O_RDWR|os.O_SYNC, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,14 +83,14 @@ func TestDevice(t *testing.T) {
 	if content, err := os.ReadFile(path); err != nil || !bytes.HasPrefix(content, []byte("content")) {
 		t.Errorf("the file has %q, %v", content[:10], err)
 	}
-	if err := errors.Join(os.Truncate(path, 2*mebibyte), loopdevice.Resize(device)); err != nil {
+	if err := errors.Join(os.Truncate(path, 2*mebibyte), device.Resize()); err != nil {
 		t.Error(err)
 	}
-	if got := size(t, device); got != 2*mebibyte {
+	if got := size(t, device.Path); got != 2*mebibyte {
 		t.Errorf("%d bytes after the device grew, want %d", got, 2*mebibyte)
 	}
 	// It is open, and stays until it is closed.
-	if err := loopdevice.Detach(device); err != nil {
+	if err := device.Detach(); err != nil {
 		t.Error(err)
 	}
 	below(t, folder, 1)
@@ -97,7 +98,7 @@ func TestDevice(t *testing.T) {
 		t.Error(err)
 	}
 	below(t, folder, 0)
-	if err := loopdevice.Detach(device); err != nil {
+	if err := device.Detach(); err != nil {
 		t.Errorf("detaching again: %v", err)
 	}
 	if _, err := loopdevice.Attach(filepath.Join(folder, "none")); !errors.Is(err, fs.ErrNotExist) {
@@ -117,17 +118,46 @@ func TestDetachEndsDevicesAbove(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = loopdevice.Detach(device) })
-	above, err := loopdevice.Attach(device)
+	t.Cleanup(func() { _ = device.Detach() })
+	above, err := loopdevice.Attach(device.Path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = loopdevice.Detach(above) })
-	if got := size(t, above); got != mebibyte {
+	t.Cleanup(func() { _ = above.Detach() })
+	if got := size(t, above.Path); got != mebibyte {
 		t.Errorf("the device above has %d bytes, want %d", got, mebibyte)
 	}
-	if err := loopdevice.Detach(device); err != nil {
+	if err := device.Detach(); err != nil {
 		t.Fatal(err)
 	}
 	below(t, folder, 0)
+}
+
+// TestFormerDevice uses a Device whose name has another file since.
+func TestFormerDevice(t *testing.T) {
+	roottest.Need(t)
+	var devices []loopdevice.Device
+	for range 2 {
+		path := filepath.Join(t.TempDir(), "disk")
+		if err := os.WriteFile(path, make([]byte, mebibyte), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		device, err := loopdevice.Attach(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = device.Detach() })
+		devices = append(devices, device)
+	}
+	former, now := devices[0], devices[1]
+	former.Path = now.Path
+	if err := former.Detach(); err != nil {
+		t.Error(err)
+	}
+	if got := size(t, now.Path); got != mebibyte {
+		t.Errorf("%d bytes after the former device of this name was detached, want %d", got, mebibyte)
+	}
+	if err := former.Resize(); err == nil || !strings.Contains(err.Error(), "no longer has its file") {
+		t.Errorf("resizing the former device: %v, want an error", err)
+	}
 }

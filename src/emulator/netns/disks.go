@@ -35,9 +35,10 @@ type disks struct {
 
 // disk is a volume. Without a device it is attached to no machine.
 type disk struct {
-	file         string
-	size         int64
-	device, link string
+	file   string
+	size   int64
+	device loopdevice.Device
+	link   string // to the device
 }
 
 func newDisks(r *run) (*disks, error) {
@@ -125,8 +126,8 @@ func (d *disks) grow(v traffic.Volume) error {
 		return nil
 	}
 	err := os.Truncate(now.file, v.Size)
-	if err == nil && now.device != "" {
-		err = loopdevice.Resize(now.device)
+	if err == nil && now.link != "" {
+		err = now.device.Resize()
 	}
 	if err != nil {
 		return fmt.Errorf("resizing volume %s: %w", v.Identity, err)
@@ -138,7 +139,7 @@ func (d *disks) grow(v traffic.Volume) error {
 // detach takes the device of a volume away from a machine, unless it is to have it.
 func (d *disks) detach(v traffic.Volume, folder string) error {
 	now := d.volumes[v.Identity]
-	if now == nil || now.device == "" || folder != "" && filepath.Dir(now.link) == folder {
+	if now == nil || now.link == "" || folder != "" && filepath.Dir(now.link) == folder {
 		return nil
 	}
 	return now.release()
@@ -146,23 +147,23 @@ func (d *disks) detach(v traffic.Volume, folder string) error {
 
 // release removes the link and the device. A device that is open stays until it is closed.
 func (d *disk) release() error {
-	if d.device == "" {
+	if d.link == "" {
 		return nil
 	}
 	if err := os.Remove(d.link); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("removing the link to a block device: %w", err)
 	}
-	if err := loopdevice.Detach(d.device); err != nil {
+	if err := d.device.Detach(); err != nil {
 		return err
 	}
-	d.device, d.link = "", ""
+	d.device, d.link = loopdevice.Device{}, ""
 	return nil
 }
 
 // attach gives a machine the device of a volume, once nobody else has it open.
 func (d *disks) attach(v traffic.Volume, folder string) error {
 	now := d.volumes[v.Identity]
-	if now == nil || folder == "" || now.device != "" {
+	if now == nil || folder == "" || now.link != "" {
 		return nil
 	}
 	devices, err := loopdevice.Below(d.folder)
@@ -171,15 +172,15 @@ func (d *disks) attach(v traffic.Volume, folder string) error {
 	}
 	if device, open := devices[now.file]; open {
 		return fmt.Errorf("attaching volume %s: its device %s is still open where it was attached before; close it",
-			v.Identity, device)
+			v.Identity, device.Path)
 	}
 	device, err := loopdevice.Attach(now.file)
 	if err != nil {
 		return fmt.Errorf("attaching volume %s: %w", v.Identity, err)
 	}
 	link := filepath.Join(folder, diskLink+v.Identity)
-	if err := os.Symlink(device, link); err != nil {
-		return errors.Join(fmt.Errorf("attaching volume %s: %w", v.Identity, err), loopdevice.Detach(device))
+	if err := os.Symlink(device.Path, link); err != nil {
+		return errors.Join(fmt.Errorf("attaching volume %s: %w", v.Identity, err), device.Detach())
 	}
 	now.device, now.link = device, link
 	return nil
@@ -221,7 +222,7 @@ func (r *run) removeDisks() error {
 	devices, err := loopdevice.Below(folder)
 	failed := []error{err}
 	for _, device := range devices {
-		failed = append(failed, loopdevice.Detach(device))
+		failed = append(failed, device.Detach())
 	}
 	return errors.Join(append(failed, os.RemoveAll(folder))...)
 }

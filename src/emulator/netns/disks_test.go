@@ -84,7 +84,7 @@ func (c *cloud) holds(link, content string, gibibytes int64) {
 }
 
 // devices are the block devices of all volumes of the plane.
-func (c *cloud) devices() map[string]string {
+func (c *cloud) devices() map[string]loopdevice.Device {
 	c.t.Helper()
 	devices, err := loopdevice.Below(c.plane.disks.folder)
 	if err != nil {
