@@ -15,7 +15,8 @@ import (
 // spec is a test in a report of Ginkgo.
 func spec(kind, container, name, state, message, attempts string) string {
 	return `{"LeafNodeType": "` + kind + `", "ContainerHierarchyTexts": ["` + container + `"], ` +
-		`"LeafNodeText": "` + name + `", "State": "` + state + `", "Failure": {"Message": "` + message + `"}, "NumAttempts": ` + attempts + "}"
+		`"LeafNodeText": "` + name + `", "State": "` + state + `", ` +
+		`"Failure": {"Message": "` + message + `"}, "NumAttempts": ` + attempts + "}"
 }
 
 func report(specs ...string) []byte {

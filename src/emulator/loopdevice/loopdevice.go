@@ -157,8 +157,8 @@ func Below(folder string) (map[string]Device, error) {
 	return devices, err
 }
 
-// each calls a function with each loop device that has a file, while it is open, and with the number of the block device
-// that it was made of, if any. It opens none for writing, which programs like udev take for a change.
+// each calls a function with each loop device that has a file, while it is open, and with the number of the block
+// device that it was made of, if any. It opens none for writing, which programs like udev take for a change.
 func each(see func(device Device, below uint64)) error {
 	all, err := filepath.Glob("/sys/block/loop*/loop")
 	if err != nil {
