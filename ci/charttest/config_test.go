@@ -38,7 +38,7 @@ func TestCloudConfig(t *testing.T) {
 			"machineAnnotation": "", "removalGracePeriod": 60.0, "maxRemovals": 20.0, "removalWindow": 600.0,
 			"dryRun": false},
 		"routes":    map[string]any{"enabled": false, "table": "", "exclusive": false, "driftPeriod": 300.0},
-		"inventory": map[string]any{"machineAge": 60.0, "balancerAge": 300.0},
+		"inventory": map[string]any{"machineAge": 60.0, "balancerAge": 600.0},
 		"api":       map[string]any{"callTimeout": 30.0, "requestsPerSecond": 50.0, "burst": 100.0},
 	}
 	if diff := cmp.Diff(want, cloudConfig(t)); diff != "" {

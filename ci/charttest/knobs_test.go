@@ -280,7 +280,7 @@ func TestMonitorsInAnotherNamespace(t *testing.T) {
 func TestAdvanced(t *testing.T) {
 	config := cloudConfig(t, "advanced.inventory.machineAge=7", "advanced.api.burst=8", "cloudConfig.api.callTimeout=9")
 	want := map[string]any{
-		"inventory": map[string]any{"machineAge": 7.0, "balancerAge": 300.0},
+		"inventory": map[string]any{"machineAge": 7.0, "balancerAge": 600.0},
 		"api":       map[string]any{"callTimeout": 9.0, "requestsPerSecond": 50.0, "burst": 8.0},
 	}
 	if diff := cmp.Diff(want, map[string]any{"inventory": config["inventory"], "api": config["api"]}); diff != "" {

@@ -11,10 +11,10 @@ import (
 // ranking is what Subset has to know of machines. It is computed once for all Services. All values depend only on
 // names, so that another process gets the same ones.
 type ranking struct {
-	machines   []string // sorted
-	hashes     []uint64 // of the machines
-	zones      []int    // of the machines: indexes of zoneHashes
-	all        []int32  // the indexes of the machines
+	machines   []string  // sorted
+	hashes     []uint64  // of the machines
+	zones      []int     // of the machines: indexes of zoneHashes
+	all        [][]int32 // the indexes of the machines, by zone
 	zoneHashes []uint64
 	notReady   []string // the machines of Nodes that are not ready, sorted
 }
@@ -35,7 +35,7 @@ func newRanking(machines []string, zoneOf map[string]string, notReady []string) 
 	for i, name := range names {
 		r.zoneHashes[i] = hashOf(name)
 	}
-	r.hashes, r.zones, r.all = make([]uint64, len(machines)), make([]int, len(machines)), r.positions(machines)
+	r.hashes, r.zones = make([]uint64, len(machines)), make([]int, len(machines))
 	for i, machine := range machines {
 		r.hashes[i] = hashOf(machine)
 		if zone, known := slices.BinarySearch(names, zoneOf[machine]); known {
@@ -44,6 +44,7 @@ func newRanking(machines []string, zoneOf map[string]string, notReady []string) 
 		}
 		r.zones[i] = ordered(r.zoneHashes, r.hashes[i])[0]
 	}
+	r.all = r.byZone(machines)
 	return r
 }
 
@@ -117,59 +118,61 @@ func (r *ranking) chooseReady(seed uint64, limit int, candidates, observed []str
 // choose returns limit of the candidates, or all if there are fewer. Both lists are sorted; the candidates are machines
 // of the ranking.
 func (r *ranking) choose(seed uint64, limit int, candidates []string) []string {
-	positions := r.all
+	members := r.all
 	if len(candidates) < len(r.machines) {
-		positions = r.positions(candidates)
+		members = r.byZone(candidates)
 	}
-	sizes := make([]int, len(r.zoneHashes))
-	for _, position := range positions {
-		sizes[r.zones[position]]++
+	sizes := make([]int, len(members))
+	for zone, positions := range members {
+		sizes[zone] = len(positions)
 	}
 	places := shares(sizes, limit, ordered(r.zoneHashes, seed))
-	best := make([][]ranked, len(sizes))
-	for i, position := range positions {
-		zone := r.zones[position]
-		one := ranked{mix(r.hashes[position] ^ seed), i}
-		if found := best[zone]; len(found) < places[zone] || len(found) > 0 && one.rank > found[len(found)-1].rank {
-			best[zone] = insert(found, places[zone], one)
+	chosen := make([]string, 0, limit)
+	for zone, positions := range members {
+		for _, one := range r.best(seed, places[zone], positions) {
+			chosen = append(chosen, r.machines[one.position])
 		}
 	}
-	indexes := make([]int, 0, limit)
-	for _, zone := range best {
-		for _, one := range zone {
-			indexes = append(indexes, one.candidate)
-		}
-	}
-	slices.Sort(indexes)
-	chosen := make([]string, len(indexes))
-	for i, index := range indexes {
-		chosen[i] = candidates[index]
-	}
+	slices.Sort(chosen)
 	return chosen
 }
 
-// positions returns the indexes of machines in the ranking.
-func (r *ranking) positions(machines []string) []int32 {
-	positions := make([]int32, 0, len(machines))
+// byZone returns the indexes of machines in the ranking, by zone. The machines are sorted.
+func (r *ranking) byZone(machines []string) [][]int32 {
+	members, found := make([][]int32, len(r.zoneHashes)), 0
 	for at, machine := range r.machines {
-		if len(positions) < len(machines) && machine == machines[len(positions)] {
-			positions = append(positions, int32(at)) //nolint:gosec // a cluster has fewer nodes
+		if found < len(machines) && machine == machines[found] {
+			zone := r.zones[at]
+			members[zone] = append(members[zone], int32(at)) //nolint:gosec // a cluster has fewer nodes
+			found++
 		}
 	}
-	return positions
+	return members
 }
 
-// ranked is a candidate, and its rank for one Service.
+// best returns limit of the machines with these indexes, or all if there are fewer.
+func (r *ranking) best(seed uint64, limit int, positions []int32) []ranked {
+	best := make([]ranked, 0, limit)
+	for _, position := range positions {
+		one := ranked{mix(r.hashes[position] ^ seed), position}
+		if len(best) < limit || limit > 0 && one.rank > best[limit-1].rank {
+			best = insert(best, limit, one)
+		}
+	}
+	return best
+}
+
+// ranked is the index of a machine, and its rank for one Service.
 type ranked struct {
-	rank      uint64
-	candidate int // an index
+	rank     uint64
+	position int32
 }
 
 func compareRanks(a, b ranked) int {
-	return cmp.Or(cmp.Compare(b.rank, a.rank), cmp.Compare(a.candidate, b.candidate))
+	return cmp.Or(cmp.Compare(b.rank, a.rank), cmp.Compare(a.position, b.position))
 }
 
-// insert adds a candidate to the best ones, which are sorted when there are limit of them. A worse one leaves.
+// insert adds a machine to the best ones, which are sorted when there are limit of them. A worse one leaves.
 func insert(best []ranked, limit int, one ranked) []ranked {
 	if len(best) < limit {
 		if best = append(best, one); len(best) == limit {

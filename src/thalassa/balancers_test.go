@@ -15,6 +15,7 @@ import (
 	"k8s.io/cloud-provider/api"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
@@ -358,9 +359,10 @@ func TestLoadBalancerDeletedByHandComesBack(t *testing.T) {
 		if err := l.api().DeleteLoadbalancer(t.Context(), l.balancer().Identity); err != nil {
 			t.Fatal(err)
 		}
-		<-time.After(6 * time.Minute) // until the inventory is older than its bound
-		if status := l.settle(web, nodes); len(status.Ingress) != 1 {
-			t.Errorf("status = %+v, want an address again", status)
+		<-time.After(inventory.BalancerAge + time.Second)
+		status, now := l.settle(web, nodes), l.balancer()
+		if len(status.Ingress) != 1 || !slices.Contains(now.ExternalIpAddresses, status.Ingress[0].IP) {
+			t.Errorf("status = %+v, want the address of a new load balancer: %v", status, now.ExternalIpAddresses)
 		}
 		l.remove(web)
 		if left := l.leftovers(); len(left) > 0 {

@@ -136,6 +136,41 @@ func addressChanges(t *testing.T, hostname bool) {
 	}
 }
 
+// TestNewServiceDoesNotWaitForAnotherList: the list of target groups that a look for drift reads takes long.
+func TestNewServiceDoesNotWaitForAnotherList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{})
+		good, reading := l.network, atomic.Bool{}
+		l.network = roundTrip(func(request *http.Request) (*http.Response, error) {
+			if request.Method == http.MethodGet && request.URL.Path == "/v1/loadbalancer-target-groups" {
+				reading.Store(true)
+				<-time.After(20 * time.Second)
+				reading.Store(false)
+			}
+			return good.RoundTrip(request)
+		})
+		l.restart()
+		web := service("web", 80)
+		l.settle(web, l.nodes("a"))
+		cluster := l.watching(web)
+		<-time.After(time.Minute) // the first look has ended
+		for !reading.Load() {
+			<-time.After(time.Second)
+		}
+		services := cluster.CoreV1().Services("shop")
+		if _, err := services.Create(t.Context(), service("new", 80), metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(10 * time.Second)
+		now, err := services.Get(t.Context(), "new", metav1.GetOptions{})
+		if err != nil || len(now.Status.LoadBalancer.Ingress) == 0 || !reading.Load() {
+			t.Errorf("status %v, error %v, the list is being read: %t; want an address before the list",
+				now.Status.LoadBalancer, err, reading.Load())
+		}
+		<-time.After(time.Minute) // the list ends
+	})
+}
+
 // TestGoneMachineCostsNoSecondList: the list of a pass is enough to see that a node's machine is still missing.
 func TestGoneMachineCostsNoSecondList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
@@ -119,7 +120,7 @@ func TestUnknownIsNotGone(t *testing.T) {
 			}
 			web, nodes := service("web", 80), l.nodes("a")
 			l.settle(web, nodes)
-			<-time.After(10 * time.Minute)
+			<-time.After(inventory.BalancerAge + time.Second)
 			l.emulator.ResetCounters()
 			if _, err := l.ensure(web, nodes); err == nil || !strings.Contains(err.Error(), "which the list lacks") {
 				t.Errorf("HTTP %d: error %v, want one about what is not known", answer.StatusCode, err)

@@ -34,7 +34,7 @@ cloudConfig.routes.exclusive needs cloudConfig.routes.table: set it to the route
   "cloudConfig.instancesV2.labelPrefix" "" "cloudConfig.instancesV2.taintPrefix" "" "cloudConfig.instancesV2.machineAnnotation" ""
   "cloudConfig.instancesV2.removalGracePeriod" 60 "cloudConfig.instancesV2.maxRemovals" 20 "cloudConfig.instancesV2.removalWindow" 600 "cloudConfig.instancesV2.dryRun" false
   "cloudConfig.clusterCIDR" "" "cloudConfig.routes.enabled" false "cloudConfig.routes.table" "" "cloudConfig.routes.exclusive" false "cloudConfig.routes.driftPeriod" 300
-  "advanced.inventory.machineAge" 60 "advanced.inventory.balancerAge" 300
+  "advanced.inventory.machineAge" 60 "advanced.inventory.balancerAge" 600
   "cloudConfig.api.callTimeout" 30 "cloudConfig.api.requestsPerSecond" 50 "advanced.api.burst" 100
   "caBundle.existing.kind" "ConfigMap" "caBundle.existing.key" "ca.crt"
   "credentials.create.enabled" false "credentials.workloadIdentity.enabled" false

@@ -30,10 +30,11 @@ func (a *annotations) registerMaxTargets() {
 // subset returns the usable targets, or some of them if the number of targets is limited. With the policy Local the
 // number is not limited: only nodes with a ready endpoint are targets then, and each of them has a share of the pods.
 func (r Request) subset(usable cloud.Targets) cloud.Targets {
-	if helpers.RequestsOnlyLocalTraffic(r.service) {
+	limit := r.maxTargets()
+	if limit == 0 || helpers.RequestsOnlyLocalTraffic(r.service) {
 		return usable
 	}
-	return usable.Subset(string(r.service.UID), r.maxTargets(), r.observed.machines())
+	return usable.Subset(string(r.service.UID), limit, r.observed.machines())
 }
 
 // maxTargets returns the largest number of targets; 0 if there is no limit. If the annotation is invalid, the limit of

@@ -126,7 +126,7 @@ func Default() Config {
 		InstancesV2: Instances{Enabled: true, ZoneAndRegionEnabled: true, RemovalGracePeriod: 60,
 			MaxRemovals: 20, RemovalWindow: 600},
 		Routes:    Routes{DriftPeriod: 300},
-		Inventory: Inventory{MachineAge: 60, BalancerAge: 300},
+		Inventory: Inventory{MachineAge: 60, BalancerAge: 600},
 		API:       API{CallTimeout: 30, RequestsPerSecond: 50, Burst: 100},
 	}
 }

@@ -62,7 +62,7 @@ func TestConfigDefaults(t *testing.T) {
 		InstancesV2: Instances{Enabled: true, ZoneAndRegionEnabled: true, RemovalGracePeriod: 60,
 			MaxRemovals: 20, RemovalWindow: 600},
 		Routes:    Routes{DriftPeriod: 300},
-		Inventory: Inventory{MachineAge: 60, BalancerAge: 300},
+		Inventory: Inventory{MachineAge: 60, BalancerAge: 600},
 		API:       API{CallTimeout: 30, RequestsPerSecond: 50, Burst: 100},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || len(problems) > 0 {

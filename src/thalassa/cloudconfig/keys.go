@@ -251,8 +251,9 @@ func pacingKeys() []config.Key {
 		{Path: "inventory.machineAge", Since: "0.1.0", Example: "120", Rule: config.Whole(1, 3600, "seconds"),
 			Effect: "The maximum age, in seconds, of the cached list of machines. The cache is never used to decide " +
 				"that a machine no longer exists."},
-		{Path: "inventory.balancerAge", Since: "0.1.0", Example: "600", Rule: config.Whole(1, 3600, "seconds"),
-			Effect: "The maximum age, in seconds, of the cached list of load balancers."},
+		{Path: "inventory.balancerAge", Since: "0.1.0", Example: "900", Rule: config.Whole(1, 3600, "seconds"),
+			Effect: "The maximum age, in seconds, of the cached list of load balancers. The list is read every " +
+				"loadBalancer.driftPeriod in any case. If this is twice as long, no Service waits for that list."},
 		{Path: "api.callTimeout", Since: "0.1.0", Example: "60", Rule: config.Whole(1, 600, "seconds"),
 			Effect: "The timeout of one API call, in seconds. When the program stops, it waits that long for a write " +
 				"that was sent: " +

@@ -31,8 +31,9 @@ const Fresh = store.Fresh
 const (
 	// MachineAge is the maximum age of machines for nodes.
 	MachineAge = time.Minute
-	// BalancerAge is the maximum age of objects that an unchanged Service is compared with.
-	BalancerAge = 5 * time.Minute
+	// BalancerAge is the maximum age of objects that a Service is compared with. It is twice the default period of
+	// looks for drift, so that no Service waits for the list that such a look reads.
+	BalancerAge = 10 * time.Minute
 	// expectationTTL is longer than the age of any list that is used.
 	expectationTTL = store.VisibilityDelay + time.Hour
 	// vpcAge is the maximum age of the VPC: region and subnets rarely change.
