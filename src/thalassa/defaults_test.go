@@ -75,6 +75,10 @@ func TestDefaultsAreThoseOfTheParts(t *testing.T) {
 	if c.Inventory.MaxMachineAge() != inventory.MachineAge || c.Inventory.MaxBalancerAge() != inventory.BalancerAge {
 		t.Errorf("ages %+v; want those of the inventory", c.Inventory)
 	}
+	if period := c.LoadBalancer.DriftPeriod; c.Inventory.BalancerAge < 2*period {
+		t.Errorf("lists may be %d s old and are read every %d s, so that Services wait for them", c.Inventory.BalancerAge,
+			period)
+	}
 }
 
 // TestServiceDefaultsSchema: the file's schema names exactly what may have a default, and what the type of each can

@@ -4,6 +4,7 @@
 package loopdevice
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -21,8 +22,9 @@ const attempts = 100
 type Device struct {
 	// Path is the device's name, like /dev/loop0.
 	Path string
-	// device and inode identify the file.
-	device, inode uint64
+	// mark is what the program that attached the file has stored with it: Attach stores a random text, others the path
+	// of the file. Device and inode of the file are not enough, because an inode is used again.
+	mark [64]byte
 }
 
 // errGone means that a device no longer has its file.
@@ -48,34 +50,30 @@ func attach(path string) (device Device, err error) {
 		return device, err
 	}
 	defer func() { _ = control.Close() }()
+	config := &unix.LoopConfig{Fd: uint32(file.Fd())}
+	copy(config.Info.File_name[:], rand.Text())
 	for range attempts {
 		number, err := unix.IoctlRetInt(int(control.Fd()), unix.LOOP_CTL_GET_FREE)
 		if err != nil {
 			return device, fmt.Errorf("finding a free loop device: %w", err)
 		}
 		name := fmt.Sprintf("/dev/loop%d", number)
-		err = on(name, os.O_RDWR, func(loop int) error {
-			err := unix.IoctlLoopConfigure(loop, &unix.LoopConfig{Fd: uint32(file.Fd())})
-			if err == nil {
-				device, _, err = read(name, loop)
-			}
-			return err
-		})
+		err = on(name, os.O_RDWR, func(loop int) error { return unix.IoctlLoopConfigure(loop, config) })
 		if !errors.Is(err, unix.EBUSY) {
-			return device, err
+			return Device{name, config.Info.File_name}, err
 		}
 	}
 	return device, errors.New("other programs take every free loop device")
 }
 
-// read is what an open loop device is now, and the number of the block device that it was made of, if any.
-// An error ENXIO means that it has no file.
+// read is what an open loop device is now, and the number of the block device that it was made of, if any. The error
+// wraps ENXIO if it has no file.
 func read(name string, loop int) (device Device, below uint64, err error) {
 	info, err := unix.IoctlLoopGetStatus64(loop)
 	if err != nil {
 		return device, 0, err
 	}
-	return Device{Path: name, device: info.Device, inode: info.Inode}, info.Rdevice, nil
+	return Device{name, info.File_name}, info.Rdevice, nil
 }
 
 // on opens a device for a moment.
@@ -87,17 +85,17 @@ func on(name string, flags int, act func(loop int) error) error {
 	return errors.Join(act(int(loop.Fd())), loop.Close())
 }
 
-// set changes the device, or returns errGone. It keeps its file from the check on, because it is open.
-func (d Device) set(request uint) error {
+// use opens the device for a moment, or returns errGone. It keeps its file meanwhile, because it is open.
+func (d Device) use(act func(loop int) error) error {
 	return on(d.Path, os.O_RDWR, func(loop int) error {
 		now, _, err := read(d.Path, loop)
-		if errors.Is(err, unix.ENXIO) || err == nil && now != d {
+		switch {
+		case errors.Is(err, unix.ENXIO) || err == nil && now != d:
 			return errGone
-		}
-		if err != nil {
+		case err != nil:
 			return err
 		}
-		return unix.IoctlSetInt(loop, request, 0)
+		return act(loop)
 	})
 }
 
@@ -105,14 +103,18 @@ func (d Device) set(request uint) error {
 // makes one of each raw block volume, and it outlives the machine of the kubelet, because all machines have the same
 // kernel. A device that is open stays until the last user closes it.
 func (d Device) Detach() error {
-	above, err := madeOf(d.Path)
-	failed := []error{err}
-	for _, one := range append(above, d) {
-		if err := one.set(unix.LOOP_CLR_FD); err != nil && !errors.Is(err, errGone) {
-			failed = append(failed, fmt.Errorf("ending block device %s: %w", one.Path, err))
+	err := d.use(func(loop int) error {
+		above, err := madeOf(d.Path)
+		failed := []error{err}
+		for _, one := range above {
+			failed = append(failed, one.Detach())
 		}
+		return errors.Join(append(failed, unix.IoctlSetInt(loop, unix.LOOP_CLR_FD, 0))...)
+	})
+	if err != nil && !errors.Is(err, errGone) {
+		return fmt.Errorf("ending block device %s: %w", d.Path, err)
 	}
-	return errors.Join(failed...)
+	return nil
 }
 
 // madeOf are the loop devices whose file is a block device.
@@ -131,7 +133,8 @@ func madeOf(name string) (above []Device, err error) {
 
 // Resize makes a block device as large as its file is now. It may be open.
 func (d Device) Resize() error {
-	if err := d.set(unix.LOOP_SET_CAPACITY); err != nil {
+	err := d.use(func(loop int) error { return unix.IoctlSetInt(loop, unix.LOOP_SET_CAPACITY, 0) })
+	if err != nil {
 		return fmt.Errorf("resizing block device %s: %w", d.Path, err)
 	}
 	return nil
@@ -164,15 +167,19 @@ func each(see func(device Device, below uint64)) error {
 	if err != nil {
 		return fmt.Errorf("listing block devices: %w", err)
 	}
+	var failed []error
 	for _, folder := range all {
 		name := "/dev/" + filepath.Base(filepath.Dir(folder))
-		_ = on(name, os.O_RDONLY, func(loop int) error { // a device that cannot be read has just lost its file
+		err := on(name, os.O_RDONLY, func(loop int) error {
 			device, below, err := read(name, loop)
 			if err == nil {
 				see(device, below)
 			}
 			return err
 		})
+		if _, gone := os.Stat(folder); err != nil && gone == nil && !errors.Is(err, unix.ENXIO) {
+			failed = append(failed, fmt.Errorf("reading what block device %s is made of: %w", name, err))
+		}
 	}
-	return nil
+	return errors.Join(failed...)
 }

@@ -150,12 +150,19 @@ func TestFormerDevice(t *testing.T) {
 		devices = append(devices, device)
 	}
 	former, now := devices[0], devices[1]
+	above, err := loopdevice.Attach(now.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = above.Detach() })
 	former.Path = now.Path
 	if err := former.Detach(); err != nil {
 		t.Error(err)
 	}
-	if got := size(t, now.Path); got != mebibyte {
-		t.Errorf("%d bytes after the former device of this name was detached, want %d", got, mebibyte)
+	for _, name := range []string{now.Path, above.Path} {
+		if got := size(t, name); got != mebibyte {
+			t.Errorf("%s has %d bytes after the former device was detached, want %d", name, got, mebibyte)
+		}
 	}
 	if err := former.Resize(); err == nil || !strings.Contains(err.Error(), "no longer has its file") {
 		t.Errorf("resizing the former device: %v, want an error", err)

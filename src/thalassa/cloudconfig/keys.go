@@ -252,8 +252,9 @@ func pacingKeys() []config.Key {
 			Effect: "The maximum age, in seconds, of the cached list of machines. The cache is never used to decide " +
 				"that a machine no longer exists."},
 		{Path: "inventory.balancerAge", Since: "0.1.0", Example: "900", Rule: config.Whole(1, 3600, "seconds"),
-			Effect: "The maximum age, in seconds, of the cached list of load balancers. The list is read every " +
-				"loadBalancer.driftPeriod in any case. If this is twice as long, no Service waits for that list."},
+			Effect: "The maximum age, in seconds, of the cached list of load balancers. The list is also read every " +
+				"loadBalancer.driftPeriod. If the maximum age is at least twice that period, a Service that changes " +
+				"does not wait for the list."},
 		{Path: "api.callTimeout", Since: "0.1.0", Example: "60", Rule: config.Whole(1, 600, "seconds"),
 			Effect: "The timeout of one API call, in seconds. When the program stops, it waits that long for a write " +
 				"that was sent: " +

@@ -32,7 +32,7 @@ const (
 	// MachineAge is the maximum age of machines for nodes.
 	MachineAge = time.Minute
 	// BalancerAge is the maximum age of objects that a Service is compared with. It is twice the default period of
-	// looks for drift, so that no Service waits for the list that such a look reads.
+	// checks for drift, so that no Service waits for the list that such a check reads.
 	BalancerAge = 10 * time.Minute
 	// expectationTTL is longer than the age of any list that is used.
 	expectationTTL = store.VisibilityDelay + time.Hour

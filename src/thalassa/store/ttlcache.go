@@ -12,6 +12,7 @@ type TTLCache[V any] struct {
 	ttl     time.Duration
 	mu      sync.Mutex
 	entries map[string]ttlEntry[V]
+	cleaned time.Time // when expired entries were last removed
 }
 
 type ttlEntry[V any] struct {
@@ -28,10 +29,12 @@ func NewTTLCache[V any](ttl time.Duration) *TTLCache[V] {
 func (c *TTLCache[V]) Put(key string, value V) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, known := c.entries[key]; !known {
-		maps.DeleteFunc(c.entries, func(_ string, e ttlEntry[V]) bool { return time.Since(e.added) >= c.ttl })
+	now := time.Now()
+	if now.Sub(c.cleaned) >= c.ttl/10 { // not each time: a start puts an entry for each Service
+		maps.DeleteFunc(c.entries, func(_ string, e ttlEntry[V]) bool { return now.Sub(e.added) >= c.ttl })
+		c.cleaned = now
 	}
-	c.entries[key] = ttlEntry[V]{value, time.Now()}
+	c.entries[key] = ttlEntry[V]{value, now}
 }
 
 // Remove removes the key.
