@@ -76,8 +76,8 @@ func TestDefaultsAreThoseOfTheParts(t *testing.T) {
 		t.Errorf("ages %+v; want those of the inventory", c.Inventory)
 	}
 	if period := c.LoadBalancer.DriftPeriod; c.Inventory.BalancerAge < 2*period {
-		t.Errorf("lists may be %d s old and are read every %d s, so that Services wait for them", c.Inventory.BalancerAge,
-			period)
+		t.Errorf("lists may be %d s old and are read every %d s, so that Services wait for them",
+			c.Inventory.BalancerAge, period)
 	}
 }
 
