@@ -11,14 +11,20 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
 )
 
+// found finds the first group of a pattern in a file.
+func found(t *testing.T, file, pattern string) string {
+	t.Helper()
+	groups := regexp.MustCompile(pattern).FindStringSubmatch(readFile(t, filepath.Join("..", "..", file)))
+	if groups == nil {
+		t.Fatalf("%s has nothing like %s", file, pattern)
+	}
+	return groups[1]
+}
+
 // minor finds the minor version of Kubernetes that a file names, as the first group of a pattern.
 func minor(t *testing.T, file, pattern string) int {
 	t.Helper()
-	found := regexp.MustCompile(pattern).FindStringSubmatch(readFile(t, filepath.Join("..", "..", file)))
-	if found == nil {
-		t.Fatalf("%s has nothing like %s", file, pattern)
-	}
-	number, err := strconv.Atoi(found[1])
+	number, err := strconv.Atoi(found(t, file, pattern))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,11 +57,16 @@ func TestVersionsAgree(t *testing.T) {
 	if lab := minor(t, "tools/lab/go.mod", required); lab != newest {
 		t.Errorf("the tests' control plane is 1.%d, want the newest that is supported, 1.%d", lab, newest)
 	}
+	const exactly = `(?m)^\tk8s\.io/kubernetes v(\S+)`
+	var older []string
 	nightly := readFile(t, "../../.github/workflows/nightly.yaml")
 	for version := oldest; version <= newest; version++ {
 		file := fmt.Sprintf("tools/lab/k8s-1.%d.mod", version)
 		if version < newest && minor(t, file, required) != version {
 			t.Errorf("%s requires another version of Kubernetes", file)
+		}
+		if version < newest {
+			older = append(older, found(t, file, exactly))
 		}
 		if !strings.Contains(nightly, fmt.Sprintf("%q", fmt.Sprintf("1.%d", version))) {
 			t.Errorf("no version 1.%d in the matrix of GitHub's nightly workflow", version)
@@ -67,7 +78,8 @@ func TestVersionsAgree(t *testing.T) {
 	for file, want := range map[string][]string{
 		"docs/explanation/versions.md": {
 			fmt.Sprintf("is the oldest one, 1.%d,", oldest), fmt.Sprintf("the program is built with, 1.%d.", newest),
-			fmt.Sprintf("server of 1.%d,", newest),
+			fmt.Sprintf("with the API server of 1.%d,", newest), "\n| " + strings.Join(older, ", ") + " |",
+			"\n| " + found(t, "tools/lab/go.mod", exactly) + " |",
 		},
 		"charts/thalassa-ccm/README.md": {fmt.Sprintf("Supported are Kubernetes 1.%d to 1.%d\n", oldest, newest)},
 	} {

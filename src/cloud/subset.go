@@ -137,14 +137,17 @@ func (r *ranking) choose(seed uint64, limit int, candidates []string) []string {
 	return chosen
 }
 
-// byZone returns the indexes of machines in the ranking, by zone. The machines are sorted.
+// byZone returns the indexes of machines in the ranking, by zone, without those that are not in it. The machines are
+// sorted.
 func (r *ranking) byZone(machines []string) [][]int32 {
 	members, found := make([][]int32, len(r.zoneHashes)), 0
 	for at, machine := range r.machines {
+		for found < len(machines) && machines[found] < machine {
+			found++ // it is not in the ranking
+		}
 		if found < len(machines) && machine == machines[found] {
 			zone := r.zones[at]
 			members[zone] = append(members[zone], int32(at)) //nolint:gosec // a cluster has fewer nodes
-			found++
 		}
 	}
 	return members

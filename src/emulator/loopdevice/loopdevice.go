@@ -123,11 +123,17 @@ func madeOf(name string) (above []Device, err error) {
 	if err := unix.Stat(name, &below); err != nil {
 		return nil, fmt.Errorf("looking for block devices made of %s: %w", name, err)
 	}
-	err = each(func(device Device, number uint64) {
-		if number == below.Rdev {
-			above = append(above, device)
-		}
-	})
+	all, err := backed()
+	for _, one := range all {
+		// One that cannot be read is of others, or has just lost its file.
+		_ = on(one, os.O_RDONLY, func(loop int) error {
+			device, number, err := read(one, loop)
+			if err == nil && number == below.Rdev {
+				above = append(above, device)
+			}
+			return err
+		})
+	}
 	return above, err
 }
 
@@ -146,40 +152,47 @@ func Below(folder string) (map[string]Device, error) {
 	if err != nil {
 		resolved = folder // it is gone, and devices of its files may be open
 	}
-	devices := map[string]Device{}
-	err = each(func(device Device, _ uint64) {
-		content, err := os.ReadFile(filepath.Join("/sys/block", filepath.Base(device.Path), "loop/backing_file"))
-		if err != nil {
-			return // its file is being taken away
-		}
-		file := strings.TrimSuffix(strings.TrimSpace(string(content)), " (deleted)")
-		if below, found := strings.CutPrefix(file, resolved+"/"); found {
-			devices[filepath.Join(folder, below)] = device
-		}
-	})
-	return devices, err
-}
-
-// each calls a function with each loop device that has a file, while it is open, and with the number of the block
-// device that it was made of, if any. It opens none for writing, which programs like udev take for a change.
-func each(see func(device Device, below uint64)) error {
-	all, err := filepath.Glob("/sys/block/loop*/loop")
+	all, err := backed()
 	if err != nil {
-		return fmt.Errorf("listing block devices: %w", err)
+		return nil, err
 	}
-	var failed []error
-	for _, folder := range all {
-		name := "/dev/" + filepath.Base(filepath.Dir(folder))
+	devices := map[string]Device{}
+	for _, name := range all {
+		if _, ours := fileBelow(resolved, name); !ours {
+			continue
+		}
 		err := on(name, os.O_RDONLY, func(loop int) error {
-			device, below, err := read(name, loop)
-			if err == nil {
-				see(device, below)
+			device, _, err := read(name, loop)
+			if file, ours := fileBelow(resolved, name); err == nil && ours { // it keeps its file while it is open
+				devices[filepath.Join(folder, file)] = device
 			}
 			return err
 		})
-		if _, gone := os.Stat(folder); err != nil && gone == nil && !errors.Is(err, unix.ENXIO) {
-			failed = append(failed, fmt.Errorf("reading what block device %s is made of: %w", name, err))
+		if err != nil && !errors.Is(err, unix.ENXIO) { // it has lost its file
+			return nil, fmt.Errorf("reading what block device %s is made of: %w", name, err)
 		}
 	}
-	return errors.Join(failed...)
+	return devices, nil
+}
+
+// fileBelow is the file of a device, relative to a folder; false if it is not in the folder, or there is none.
+func fileBelow(folder, device string) (string, bool) {
+	content, err := os.ReadFile(filepath.Join("/sys/block", filepath.Base(device), "loop/backing_file"))
+	if err != nil {
+		return "", false
+	}
+	return strings.CutPrefix(strings.TrimSuffix(strings.TrimSpace(string(content)), " (deleted)"), folder+"/")
+}
+
+// backed are the names of the loop devices that have a file, of this program or of others. None is opened for writing,
+// which programs like udev take for a change.
+func backed() (names []string, err error) {
+	all, err := filepath.Glob("/sys/block/loop*/loop")
+	if err != nil {
+		return nil, fmt.Errorf("listing block devices: %w", err)
+	}
+	for _, folder := range all {
+		names = append(names, "/dev/"+filepath.Base(filepath.Dir(folder)))
+	}
+	return names, nil
 }
