@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Brings what a cluster of real nodes needs (make cluster, make e2e) besides Go: the programs of a node, for make e2e the
-# Prometheus that reads its metrics and the browser that shows the emulator's page, and for make conformance the programs in the image of
-# its pods, from the distribution.
+# Brings what a cluster of real nodes needs (make cluster, make e2e) besides Go: the programs of a node, and for make e2e the
+# Prometheus that reads its metrics and the browser that shows the emulator's page, from the distribution.
 # Only root on a machine with apt-get gets it installed; anyone else is told.
 set -euo pipefail
 
@@ -22,8 +21,6 @@ need umount mount
 need losetup mount
 need mkfs.ext4 e2fsprogs
 need mkfs.xfs xfsprogs
-need nc netcat-openbsd
-need wget wget
 need prometheus prometheus
 need chromium chromium
 

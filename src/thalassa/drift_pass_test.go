@@ -136,7 +136,7 @@ func addressChanges(t *testing.T, hostname bool) {
 	}
 }
 
-// TestNewServiceDoesNotWaitForAnotherList: the list of target groups that a look for drift reads takes long.
+// TestNewServiceDoesNotWaitForAnotherList: the list of target groups that a check for drift reads takes long.
 func TestNewServiceDoesNotWaitForAnotherList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{})
@@ -153,7 +153,7 @@ func TestNewServiceDoesNotWaitForAnotherList(t *testing.T) {
 		web := service("web", 80)
 		l.settle(web, l.nodes("a"))
 		cluster := l.watching(web)
-		<-time.After(time.Minute) // the first look has ended
+		<-time.After(time.Minute) // the first check has ended
 		for !reading.Load() {
 			<-time.After(time.Second)
 		}

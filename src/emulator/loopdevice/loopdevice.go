@@ -76,7 +76,7 @@ func read(name string, loop int) (device Device, below uint64, err error) {
 	return Device{name, info.File_name}, info.Rdevice, nil
 }
 
-// on opens a device for a moment.
+// on opens a device for a moment: for writing only to change it, because programs like udev take that for a change.
 func on(name string, flags int, act func(loop int) error) error {
 	loop, err := os.OpenFile(name, flags, 0)
 	if err != nil {
@@ -104,7 +104,7 @@ func (d Device) use(act func(loop int) error) error {
 // kernel. A device that is open stays until the last user closes it.
 func (d Device) Detach() error {
 	err := d.use(func(loop int) error {
-		above, err := madeOf(d.Path)
+		above, err := madeOf(loop)
 		failed := []error{err}
 		for _, one := range above {
 			failed = append(failed, one.Detach())
@@ -117,11 +117,11 @@ func (d Device) Detach() error {
 	return nil
 }
 
-// madeOf are the loop devices whose file is a block device.
-func madeOf(name string) (above []Device, err error) {
+// madeOf are the loop devices whose file is this open loop device.
+func madeOf(loop int) (above []Device, err error) {
 	var below unix.Stat_t
-	if err := unix.Stat(name, &below); err != nil {
-		return nil, fmt.Errorf("looking for block devices made of %s: %w", name, err)
+	if err := unix.Fstat(loop, &below); err != nil {
+		return nil, fmt.Errorf("looking for block devices that were made of it: %w", err)
 	}
 	all, err := backed()
 	for _, one := range all {
@@ -184,8 +184,7 @@ func fileBelow(folder, device string) (string, bool) {
 	return strings.CutPrefix(strings.TrimSuffix(strings.TrimSpace(string(content)), " (deleted)"), folder+"/")
 }
 
-// backed are the names of the loop devices that have a file, of this program or of others. None is opened for writing,
-// which programs like udev take for a change.
+// backed are the names of the loop devices that have a file, of this program or of others.
 func backed() (names []string, err error) {
 	all, err := filepath.Glob("/sys/block/loop*/loop")
 	if err != nil {

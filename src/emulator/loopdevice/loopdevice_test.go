@@ -33,6 +33,27 @@ func size(t *testing.T, device string) int64 {
 	return end
 }
 
+// disk makes a file of one MiB.
+func disk(t *testing.T, folder string) (path string) {
+	t.Helper()
+	path = filepath.Join(folder, "disk")
+	if err := os.WriteFile(path, make([]byte, mebibyte), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// attached makes a file a block device, until the test ends.
+func attached(t *testing.T, path string) loopdevice.Device {
+	t.Helper()
+	device, err := loopdevice.Attach(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = device.Detach() })
+	return device
+}
+
 // below waits until a folder has a number of block devices.
 func below(t *testing.T, folder string, want int) map[string]loopdevice.Device {
 	t.Helper()
@@ -53,15 +74,8 @@ func below(t *testing.T, folder string, want int) map[string]loopdevice.Device {
 func TestDevice(t *testing.T) {
 	roottest.Need(t)
 	folder := t.TempDir()
-	path := filepath.Join(folder, "disk")
-	if err := os.WriteFile(path, make([]byte, mebibyte), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	device, err := loopdevice.Attach(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = device.Detach() })
+	path := disk(t, folder)
+	device := attached(t, path)
 	if got := below(t, folder, 1)[path]; got != device || size(t, device.Path) != mebibyte {
 		t.Errorf("device %s of %d bytes, want %s of %d", got.Path, size(t, device.Path), device.Path, mebibyte)
 	}
@@ -110,20 +124,8 @@ func TestDevice(t *testing.T) {
 func TestDetachEndsDevicesAbove(t *testing.T) {
 	roottest.Need(t)
 	folder := t.TempDir()
-	path := filepath.Join(folder, "disk")
-	if err := os.WriteFile(path, make([]byte, mebibyte), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	device, err := loopdevice.Attach(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = device.Detach() })
-	above, err := loopdevice.Attach(device.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = above.Detach() })
+	device := attached(t, disk(t, folder))
+	above := attached(t, device.Path)
 	if got := size(t, above.Path); got != mebibyte {
 		t.Errorf("the device above has %d bytes, want %d", got, mebibyte)
 	}
@@ -136,25 +138,8 @@ func TestDetachEndsDevicesAbove(t *testing.T) {
 // TestFormerDevice uses a Device whose name has another file since.
 func TestFormerDevice(t *testing.T) {
 	roottest.Need(t)
-	var devices []loopdevice.Device
-	for range 2 {
-		path := filepath.Join(t.TempDir(), "disk")
-		if err := os.WriteFile(path, make([]byte, mebibyte), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		device, err := loopdevice.Attach(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = device.Detach() })
-		devices = append(devices, device)
-	}
-	former, now := devices[0], devices[1]
-	above, err := loopdevice.Attach(now.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = above.Detach() })
+	former, now := attached(t, disk(t, t.TempDir())), attached(t, disk(t, t.TempDir()))
+	above := attached(t, now.Path)
 	former.Path = now.Path
 	if err := former.Detach(); err != nil {
 		t.Error(err)

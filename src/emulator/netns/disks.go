@@ -33,12 +33,12 @@ type disks struct {
 	snapshots map[string]bool
 }
 
-// disk is a volume. Without a device it is attached to no machine.
+// disk is a volume.
 type disk struct {
 	file   string
 	size   int64
+	link   string // to the device; empty if it is attached to no machine
 	device loopdevice.Device
-	link   string // to the device
 }
 
 func newDisks(r *run) (*disks, error) {
@@ -156,7 +156,7 @@ func (d *disk) release() error {
 	if err := d.device.Detach(); err != nil {
 		return err
 	}
-	d.device, d.link = loopdevice.Device{}, ""
+	d.link = ""
 	return nil
 }
 
