@@ -303,3 +303,11 @@ func TestSubsetWithoutLimit(t *testing.T) {
 		t.Errorf("%v, want all three", all)
 	}
 }
+
+// TestChooseLeavesOutUnknownMachines: a candidate that the ranking does not contain hides no other one.
+func TestChooseLeavesOutUnknownMachines(t *testing.T) {
+	r := newRanking([]string{"b", "c", "d"}, nil, nil)
+	if got := r.choose(1, 3, []string{"a", "c"}); !slices.Equal(got, []string{"c"}) {
+		t.Errorf("chosen %v, want c", got)
+	}
+}
