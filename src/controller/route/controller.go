@@ -153,8 +153,11 @@ func (c *Controller) Run(ctx context.Context) {
 	if !cache.WaitFor(ctx, "caches", c.synced) {
 		return
 	}
-	// routes may have to be deleted even if there are no Nodes
-	c.queue.Add(nodeChange)
+	start := nodeChange // routes may have to be deleted even if there are no Nodes
+	if c.period <= 0 {
+		start = cloudChange // no periodic check finds the routes of Nodes that were deleted before
+	}
+	c.queue.Add(start)
 	// one sync after the other
 	workerpool.Work(ctx, c.queue, 1, c.reconcile, c.watchCloud, c.watchOutages, func(ctx context.Context) {
 		workerpool.Every(ctx, c.period, func() { c.queue.Add(periodic) })
@@ -209,6 +212,9 @@ func (c *Controller) reconcile(ctx context.Context, trigger string) {
 	}
 	if result.retry > 0 {
 		c.queue.AddAfter(nodeChange, result.retry)
+	}
+	if len(c.free) > 0 && c.period <= 0 {
+		c.queue.AddAfter(cloudChange, minFreeTime)
 	}
 }
 

@@ -47,6 +47,23 @@ func TestOneCheckIsNotEnough(t *testing.T) {
 	})
 }
 
+// TestLeftBehindWithoutDriftPeriod: the routes of Nodes that were deleted before the start are deleted although no check
+// for drift follows.
+func TestLeftBehindWithoutDriftPeriod(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.cloud.createByHand("main", "10.244.7.0/24", "10.0.0.7")
+		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
+		r.startWith(&driftlessCloud{fakeCloud: r.cloud})
+		wantIs(r, "writes of the start", r.writes(), "create main 10.244.1.0/24 by 10.0.0.1")
+		<-time.After(minFreeTime)
+		wantIs(r, "writes a minute later", r.writes(), "delete main 10.244.7.0/24 by 10.0.0.7")
+		<-time.After(minFreeTime)
+		r.cloud.deleteByHand("main", "10.244.1.0/24")
+		<-time.After(time.Hour)
+		wantIs(r, "writes without a check for drift", r.writes(), "")
+	})
+}
+
 // TestFreeAddressIsCheckedAgain: if a route cannot be deleted and a machine gets the address, the route is kept.
 func TestFreeAddressIsCheckedAgain(t *testing.T) {
 	withUnmanagedRoute(t, func(r *rig) {

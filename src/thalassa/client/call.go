@@ -28,6 +28,7 @@ type call struct {
 	operation string // "PUT /v1/loadbalancers/{id}"
 	consume   consumer
 	backoff   backoff
+	timeout   *timeout // once it may be sent
 	attempts  int
 	status    int    // of the latest answer; 0 without one
 	received  int    // bytes of the latest answer's body

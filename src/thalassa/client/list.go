@@ -65,7 +65,7 @@ func Relist[Item, Kept any](ctx context.Context, c *Client, latest *Latest[Kept]
 		request.Header.Set("If-None-Match", last.tag)
 	}
 	var now *listed[Kept]
-	err = c.transport.do(request, nil, func(_ *call, response *http.Response) error {
+	err = c.transport.do(request, nil, func(call *call, response *http.Response) error {
 		if response.StatusCode == http.StatusNotModified {
 			now = last
 			return nil
@@ -73,6 +73,7 @@ func Relist[Item, Kept any](ctx context.Context, c *Client, latest *Latest[Kept]
 		complete := asking
 		now = &complete
 		now.tag = response.Header.Get("ETag")
+		response.Body = extendingBody{response.Body, call.timeout}
 		return stream(response, func(item Item) {
 			if one, wanted := keep(item); wanted {
 				now.kept = append(now.kept, one)

@@ -157,7 +157,6 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestListForgetsAFailedAttempt: items of an attempt that broke off are not in the result twice.
 // TestListIsCompressed: the client asks for compressed answers, and reads them.
 func TestListIsCompressed(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -184,6 +183,7 @@ func TestListIsCompressed(t *testing.T) {
 	}
 }
 
+// TestListForgetsAFailedAttempt: items of an attempt that broke off are not in the result twice.
 func TestListForgetsAFailedAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{answers: []func(http.ResponseWriter, *http.Request){answer(200, `[{"identity": "a"},`),

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -81,8 +80,9 @@ func (t *transport) perform(request *http.Request, c *call) error {
 	if err := t.turn(request.Context()); err != nil {
 		return t.conclude(c, c.failure(err))
 	}
-	ctx, cancel := context.WithTimeoutCause(request.Context(), t.timeout, fmt.Errorf("no answer within %s", t.timeout))
-	defer cancel()
+	ctx, limit, stop := startTimeout(request.Context(), t.timeout)
+	defer stop()
+	c.timeout = limit
 	open, release := t.stage.whileOpen(ctx)
 	defer release()
 	if !c.write() {
@@ -106,8 +106,11 @@ func (t *transport) turn(ctx context.Context) error {
 // again waits until the call may be repeated after a failure, if it may. It may not once open ends.
 func (t *transport) again(open context.Context, c *call, failure *Error) bool {
 	pause, repeat := c.retry(failure)
-	deadline, _ := open.Deadline()
-	if !repeat || pause > maxPause || time.Until(deadline) <= pause {
+	end := c.timeout.end
+	if deadline, has := open.Deadline(); has && deadline.Before(end) {
+		end = deadline
+	}
+	if !repeat || pause > maxPause || time.Until(end) <= pause {
 		return false
 	}
 	select {

@@ -256,7 +256,8 @@ func pacingKeys() []config.Key {
 				"loadBalancer.driftPeriod. If the maximum age is at least twice that period, a Service that changes " +
 				"does not wait for the list."},
 		{Path: "api.callTimeout", Since: "0.1.0", Example: "60", Rule: config.Whole(1, 600, "seconds"),
-			Effect: "The timeout of one API call, in seconds. When the program stops, it waits that long for a write " +
+			Effect: "The timeout of one API call, in seconds. A list may take ten times as long if its answer never " +
+				"stops arriving for longer than the timeout. When the program stops, it waits that long for a write " +
 				"that was sent: " +
 				"terminationGracePeriodSeconds of the pod must be at least 15 seconds more. The Helm chart sets this."},
 		{Path: "api.requestsPerSecond", Since: "0.1.0", Example: "10", Rule: config.Whole(1, 1000, "calls"),
@@ -285,7 +286,8 @@ func routeKeys() []config.Key {
 				"moment is lost."},
 		{Path: "routes.driftPeriod", Since: "0.1.0", Example: "600", Rule: config.Whole(0, day, "seconds"),
 			Effect: "The interval, in seconds, at which routes are checked for changes that were made by hand. 0 " +
-				"disables the check. The flag --route-reconciliation-period takes precedence."},
+				"disables the check; routes of Nodes that were deleted while the program did not run are then " +
+				"checked at the start. The flag --route-reconciliation-period takes precedence."},
 	}
 }
 

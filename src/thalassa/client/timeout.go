@@ -1,0 +1,63 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+)
+
+// listTimeouts is how many times longer than CallTimeout a list may take whose answer keeps arriving. It is as long as
+// the cluster is large: all target groups of 2,000 Services with 5,000 nodes are 8 GB.
+const listTimeouts = 10
+
+// timeout ends a call that takes too long. Only the goroutine of the call uses it.
+type timeout struct {
+	limit     time.Duration // without an answer, or without more of it
+	end, last time.Time     // of the call, and the latest end that it may have
+	timer     *time.Timer
+	arriving  atomic.Bool // a part of the answer has arrived
+}
+
+// startTimeout returns a context that ends with ctx, or when the time is over. Stop frees what it needs.
+func startTimeout(ctx context.Context, limit time.Duration) (ended context.Context, t *timeout, stop func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	now := time.Now()
+	t = &timeout{limit: limit, end: now.Add(limit), last: now.Add(listTimeouts * limit)}
+	t.timer = time.AfterFunc(limit, func() { cancel(t.expired()) })
+	return ctx, t, func() { t.timer.Stop(); cancel(nil) }
+}
+
+// expired is the reason why the call ended.
+func (t *timeout) expired() error {
+	if !t.arriving.Load() {
+		return fmt.Errorf("no answer within %s", t.limit)
+	}
+	return fmt.Errorf("the answer stopped for %s, or took longer than %s: limit the number of targets with "+
+		"loadBalancer.maxTargets, or raise api.callTimeout in the cloud-config", t.limit, listTimeouts*t.limit)
+}
+
+// extend gives the call more time, because a part of its answer has arrived.
+func (t *timeout) extend() {
+	t.arriving.Store(true)
+	t.end = time.Now().Add(t.limit)
+	if t.end.After(t.last) {
+		t.end = t.last
+	}
+	t.timer.Reset(time.Until(t.end))
+}
+
+// extendingBody is the body of an answer. Each part that arrives gives the call more time.
+type extendingBody struct {
+	io.ReadCloser
+	timeout *timeout
+}
+
+func (b extendingBody) Read(into []byte) (int, error) {
+	n, err := b.ReadCloser.Read(into)
+	if n > 0 {
+		b.timeout.extend()
+	}
+	return n, err
+}
