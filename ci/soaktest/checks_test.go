@@ -76,13 +76,41 @@ func TestWanted(t *testing.T) {
 	selects.Annotations = map[string]string{label.AnnotationPrefix + "node-selector": poolLabel}
 	got := wanted([]corev1.Service{exampleService("web"), inside, local, selects},
 		[]corev1.Node{routed, node("a", poolLabel), node("c", corev1.LabelNodeExcludeBalancers)},
-		[]discoveryv1.EndpointSlice{endpoints})
+		[]discoveryv1.EndpointSlice{endpoints}, nil)
 	want := []string{"local: 53/udp to 30053 on a", "local: 80/tcp to 30080 on a", "route 10.244.1.0/24 via 10.0.0.98",
 		"selects: 53/udp to 30053 on a", "selects: 80/tcp to 30080 on a", "web has a security group",
 		"web has reserved IP ip-web", "web: 53/udp to 30053 on a b for 10.0.0.0/8",
 		"web: 80/tcp to 30080 on a b for 10.0.0.0/8, idle 60 s, MAGLEV, PROXY protocol"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("wanted (-want +got):\n%s", diff)
+	}
+}
+
+// TestLimited: as many targets as there should be are right, whichever they are. Others are not.
+func TestLimited(t *testing.T) {
+	for name, tt := range map[string]struct {
+		limit        string
+		chosen, want []string
+	}{
+		"no limit":           {"", []string{"b"}, []string{"a", "b", "c"}},
+		"0":                  {"0", []string{"b"}, []string{"a", "b", "c"}},
+		"invalid":            {"nonsense", []string{"b"}, []string{"a", "b", "c"}},
+		"more than possible": {"4", []string{"b"}, []string{"a", "b", "c"}},
+		"as many":            {"2", []string{"b", "c"}, []string{"b", "c"}},
+		"too many":           {"1", []string{"b", "c"}, []string{"a"}},
+		"too few":            {"2", []string{"c"}, []string{"a", "b"}},
+		"none":               {"2", nil, []string{"a", "b"}},
+		"an excluded node":   {"2", []string{"b", "d"}, []string{"a", "b"}},
+	} {
+		service := exampleService("web")
+		metav1.SetMetaDataAnnotation(&service.ObjectMeta, label.AnnotationPrefix+"max-targets", tt.limit)
+		if diff := cmp.Diff(tt.want, limited(service, []string{"a", "b", "c"}, tt.chosen)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		service.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
+		if got := limited(service, []string{"a", "b", "c"}, tt.chosen); len(got) != 3 {
+			t.Errorf("%s, policy Local: %v", name, got)
+		}
 	}
 }
 
@@ -96,7 +124,8 @@ organisations:
   - securityGroups: [{labels: {k8s.thalassa.cloud/kubernetes-service-name: web}}]
     routeTables: [{routes: [{destination: 10.244.1.0/24, gatewayAddress: 10.0.0.98}]}]
   targetGroups:
-  - {identity: tg-1, targetPort: 30080, attachments: [{machine: vm-b}, {machine: vm-a}]}
+  - {identity: tg-1, targetPort: 30080, attachments: [{machine: vm-b}, {machine: vm-a}],
+    labels: {k8s.thalassa.cloud/kubernetes-service-name: web}}
   - {identity: tg-3, targetPort: 30081, loadbalancingPolicy: MAGLEV, enableProxyProtocol: true}
   - {identity: tg-2, name: left, targetPort: 30080, labels: {k8s.thalassa.cloud/kubernetes-service-name: mail}}
   loadBalancers:
@@ -116,5 +145,8 @@ organisations:
 		"web: 82 has no target group of its own"}
 	if diff := cmp.Diff(want, held(seed)); diff != "" {
 		t.Errorf("held (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string][]string{"web": {"b", "a"}, "": nil, "mail": nil}, chosen(seed)); diff != "" {
+		t.Errorf("chosen (-want +got):\n%s", diff)
 	}
 }

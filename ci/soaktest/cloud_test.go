@@ -35,20 +35,24 @@ func (s *soak) settled(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if diff := cmp.Diff(wanted(services.Items, nodes.Items, endpoints.Items), held(s.cloud.Seed())); diff != "" {
+	seed := s.cloud.Seed()
+	want := wanted(services.Items, nodes.Items, endpoints.Items, chosen(seed))
+	if diff := cmp.Diff(want, held(seed)); diff != "" {
 		return fmt.Errorf("the cloud has (-want +got):\n%s", diff)
 	}
 	return errors.Join(published(services.Items, s.cloud.State()), s.known(nodes.Items))
 }
 
-// wanted is what the cloud should have. It is computed from the objects as a reader of the documentation would.
-func wanted(services []corev1.Service, nodes []corev1.Node, endpoints []discoveryv1.EndpointSlice) []string {
+// wanted is what the cloud should have. It is computed from the objects as a reader of the documentation would. Which
+// nodes are targets of a Service that limits their number is taken from chosen.
+func wanted(services []corev1.Service, nodes []corev1.Node, endpoints []discoveryv1.EndpointSlice,
+	chosen map[string][]string) []string {
 	lines := []string{}
 	for _, service := range services {
 		if service.Spec.Type != corev1.ServiceTypeLoadBalancer {
 			continue
 		}
-		names := targets(service, nodes, endpoints)
+		names := limited(service, targets(service, nodes, endpoints), chosen[service.Name])
 		access := ""
 		if service.Annotations[label.AnnotationPrefix+"acl-allowed-sources"] != "" {
 			access = " for " + sources
@@ -109,7 +113,38 @@ func line(service string, port int, protocol string, nodePort int, machines []st
 		strings.Join(machines, " "))
 }
 
-// targets are the nodes that get traffic of a Service.
+// limited are the targets of a Service that may have that many, of all its possible targets: those that were chosen, if
+// they are possible ones, and as many as there should be.
+func limited(service corev1.Service, possible, chosen []string) []string {
+	limit, err := strconv.Atoi(service.Annotations[label.AnnotationPrefix+"max-targets"])
+	if err != nil || limit == 0 || limit >= len(possible) ||
+		service.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal {
+		return possible
+	}
+	isOther := func(name string) bool { return !slices.Contains(possible, name) }
+	if len(chosen) != limit || slices.ContainsFunc(chosen, isOther) {
+		return possible[:limit]
+	}
+	return chosen
+}
+
+// chosen are the targets of each Service. The target groups of a Service have the same ones.
+func chosen(seed emulator.Seed) map[string][]string {
+	names, of := map[string]string{}, map[string][]string{}
+	for _, one := range seed.Organisations[0].Machines {
+		names[one.Identity] = one.Name
+	}
+	for _, group := range seed.Organisations[0].TargetGroups {
+		var targets []string
+		for _, attachment := range group.Attachments {
+			targets = append(targets, names[attachment.Machine])
+		}
+		of[group.Labels[label.ServiceName]] = targets
+	}
+	return of
+}
+
+// targets are the nodes that may get traffic of a Service.
 func targets(service corev1.Service, nodes []corev1.Node, endpoints []discoveryv1.EndpointSlice) []string {
 	var names []string
 	_, selects := service.Annotations[label.AnnotationPrefix+"node-selector"]

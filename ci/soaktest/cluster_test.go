@@ -72,18 +72,19 @@ type machine struct {
 	uid      string // of the Node
 }
 
-func newSoak(t *testing.T) *soak {
+// newSoak starts a cluster. The seed decides how its cloud controller managers are configured.
+func newSoak(t *testing.T, seed uint64) *soak {
 	t.Helper()
 	s := &soak{T: t, plane: controlplanetest.Get(t), folder: t.TempDir(), nodes: map[string]*machine{},
 		vanished: map[string]bool{}, reserved: map[string]string{}}
-	seed := cloud.Loopback(t, subnet)
+	objects := cloud.Loopback(t, subnet)
 	for _, name := range serviceNames() {
 		s.reserved[name] = "ip-" + name
-		organisation := &seed.Organisations[0]
+		organisation := &objects.Organisations[0]
 		organisation.ReservedIPs = append(organisation.ReservedIPs,
-			emulator.ReservedIPSeed{Identity: s.reserved[name], Name: name, Region: seed.Regions[0].Name})
+			emulator.ReservedIPSeed{Identity: s.reserved[name], Name: name, Region: objects.Regions[0].Name})
 	}
-	s.cloud = cloud.Run(t, emulator.Config{Seed: seed, Switches: emulator.Switches{ConditionalRequests: true},
+	s.cloud = cloud.Run(t, emulator.Config{Seed: objects, Switches: emulator.Switches{ConditionalRequests: true},
 		Delays: emulator.Delays{LoadbalancerCreate: 300 * time.Millisecond, LoadbalancerDelete: 200 * time.Millisecond,
 			LoadbalancerLinger: 500 * time.Millisecond}})
 	s.api, s.namespace = controlplanetest.Client(t, s.plane), controlplanetest.Namespace(t)
@@ -101,7 +102,7 @@ func newSoak(t *testing.T) *soak {
 			s.check(s.leave(ctx, name))
 		}
 	})
-	s.startReplicas()
+	s.startReplicas(seed)
 	return s
 }
 

@@ -138,6 +138,7 @@ func (d dice) annotation(name string) step {
 		{"health-check-enabled", "false"}, {"acl-allowed-sources", sources}, {"acl-allowed-sources", sources},
 		{"create-security-group", "true"}, {"create-security-group", "true"}, {"reserved-ip", "ip-" + name},
 		{"reserved-ip", "ip-" + name}, {"node-selector", poolLabel}, {"max-connections", "nonsense"},
+		{"max-targets", pick(d, "0", "1", "1", "2", "2", "nonsense")}, {"max-targets", pick(d, "1", "2")},
 	}...)
 	away := d.IntN(3) == 0
 	return edit(fmt.Sprintf("annotation %s=%s, away: %t,", one[0], one[1], away), name, func(s *corev1.Service) {

@@ -36,7 +36,7 @@ func TestSoak(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%s=%s: use a duration such as 2m", timeVariable, os.Getenv(timeVariable))
 	}
-	s := newSoak(t)
+	s := newSoak(t, seed)
 	s.must(s.until(t.Context(), "the nodes are known", s.settled))
 	s.empty = s.cloud.Overview().Objects
 	began, bases := time.Now(), baselines{}
