@@ -47,8 +47,8 @@ func TestOneCheckIsNotEnough(t *testing.T) {
 	})
 }
 
-// TestLeftBehindWithoutDriftPeriod: the routes of Nodes that were deleted before the start are deleted although no check
-// for drift follows.
+// TestLeftBehindWithoutDriftPeriod: the routes of Nodes that were deleted before the start are deleted, although no
+// check for drift follows.
 func TestLeftBehindWithoutDriftPeriod(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.cloud.createByHand("main", "10.244.7.0/24", "10.0.0.7")

@@ -51,16 +51,17 @@ func (b *slowBody) Read(into []byte) (int, error) {
 
 // TestTimeoutOfLists: a list may take longer than other calls while it arrives, but not for ever.
 func TestTimeoutOfLists(t *testing.T) {
+	const s = time.Second
 	for name, tt := range map[string]struct {
 		network slowNetwork
 		takes   time.Duration
 		want    string // of the error
 	}{
-		"a slow list":         {slowNetwork{10, 25 * time.Second, 0}, 250 * time.Second, ""},
-		"nothing arrives":     {slowNetwork{1, 40 * time.Second, 0}, 30 * time.Second, "no answer within 30s"},
-		"it stops":            {slowNetwork{3, 20 * time.Second, time.Minute}, 90 * time.Second, "raise api.callTimeout"},
-		"it takes very long":  {slowNetwork{20, 20 * time.Second, 0}, 300 * time.Second, "longer than 5m0s"},
-		"its end is too late": {slowNetwork{14, 20 * time.Second, 25 * time.Second}, 300 * time.Second, "longer than 5m0s"},
+		"a slow list":         {slowNetwork{10, 25 * s, 0}, 250 * s, ""},
+		"nothing arrives":     {slowNetwork{1, 40 * s, 0}, 30 * s, "no answer within 30s"},
+		"it stops":            {slowNetwork{3, 20 * s, 60 * s}, 90 * s, "raise api.callTimeout"},
+		"it takes very long":  {slowNetwork{20, 20 * s, 0}, 300 * s, "longer than 5m0s"},
+		"its end is too late": {slowNetwork{14, 20 * s, 25 * s}, 300 * s, "longer than 5m0s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
