@@ -130,13 +130,19 @@ func (c *cluster) echo(pod virtualnode.PodInfo) http.Handler {
 // startNode adds a server to the cloud and its node to the cluster. Both last until everything ends.
 func (c *cluster) startNode(t *testing.T, name string, last byte, change func(*virtualnode.Options)) {
 	t.Helper()
+	c.startNodeOn(t, emulator.MachineSpec{Name: name, Addresses: []netip.Addr{c.address(last)}}, change)
+}
+
+// startNodeOn is startNode with this server.
+func (c *cluster) startNodeOn(t *testing.T, machine emulator.MachineSpec, change func(*virtualnode.Options)) {
+	t.Helper()
+	name := machine.Name
 	var err error
-	if c.machines[name], err = c.cloud.AddMachine(emulator.MachineSpec{Name: name,
-		Addresses: []netip.Addr{c.address(last)}}); err != nil {
+	if c.machines[name], err = c.cloud.AddMachine(machine); err != nil {
 		t.Fatal(err)
 	}
-	options := virtualnode.Options{Network: c.network, Name: name, Address: c.address(last), Dir: c.whole.TempDir(),
-		Images: c.images}
+	options := virtualnode.Options{Network: c.network, Name: name, Address: machine.Addresses[0],
+		Dir: c.whole.TempDir(), Images: c.images}
 	change(&options)
 	node, err := virtualnode.Start(t.Context(), options)
 	if err != nil {

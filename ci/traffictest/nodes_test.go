@@ -2,6 +2,8 @@ package traffictest
 
 import (
 	"context"
+	"fmt"
+	"net/netip"
 	"slices"
 	"testing"
 
@@ -10,6 +12,9 @@ import (
 	cloudprovider "k8s.io/cloud-provider/controllers/service"
 
 	"github.com/thalassa-cloud/thalassa-ccm/ci/load"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic"
 )
 
 // reaches wants new connections to come to all of the targets, and to no other, from a moment on.
@@ -87,4 +92,54 @@ func (s *scene) unmark(t *testing.T) {
 		})
 	})
 	s.arrives(t, "a", "b", "c", "e")
+}
+
+// limit lets web have one target only, which is one of those that it had.
+func (s *scene) limit(t *testing.T) {
+	t.Helper()
+	s.changeService(t, web, func(service *corev1.Service) { service.Annotations[limitAnnotation] = "1" })
+	s.leaving = []string{"a", "b", "c", "e"}
+	m := s.await(t, s.webLB, func(lb traffic.LoadBalancer) error {
+		s.chosen = s.targetsOf(lb.Listeners[0])
+		if len(s.chosen) != 1 {
+			return fmt.Errorf("the targets are %v, want one", s.chosen)
+		}
+		return s.only(s.chosen...)(lb)
+	})
+	s.leaving = slices.DeleteFunc(s.leaving, func(name string) bool { return name == s.chosen[0] })
+	s.reaches(t, m, s.chosen...)
+}
+
+// takePlace lets a node join that takes the place of the only target: it is a target, too, before the other one goes.
+func (s *scene) takePlace(t *testing.T) {
+	t.Helper()
+	s.startNodeOn(t, emulator.MachineSpec{Name: "d", Identity: s.preferred(t),
+		Addresses: []netip.Addr{s.address(workers()["d"])}}, plain)
+	both := append(s.chosen, "d")
+	slices.Sort(both)
+	s.await(t, s.webLB, s.only(both...))
+	s.arrives(t, "d")
+	s.leaving = s.chosen
+}
+
+// preferred is the identity of a machine that web has for its target, whichever others there are.
+func (s *scene) preferred(t *testing.T) string {
+	t.Helper()
+	service, err := s.api.CoreV1().Services(s.shop).Get(t.Context(), web, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 1000 {
+		identity := fmt.Sprintf("vm-%020d", i)
+		targets := cloud.Targets{Identities: []string{identity}, Names: []string{"d"}}
+		for name, machine := range s.machines {
+			targets.Identities, targets.Names = append(targets.Identities, machine), append(targets.Names, name)
+		}
+		slices.Sort(targets.Identities)
+		if chosen := targets.Subset(string(service.UID), 1, nil, false).Identities; chosen[0] == identity {
+			return identity
+		}
+	}
+	t.Fatal("none of 1000 machines is preferred")
+	return ""
 }

@@ -26,6 +26,8 @@ const (
 	outage, late = 20 * time.Second, 15 * time.Second
 	// policyAnnotation says how connections are spread over the targets.
 	policyAnnotation = "loadbalancer.k8s.thalassa.cloud/loadbalancing-policy"
+	// limitAnnotation says how many targets there may be.
+	limitAnnotation = "loadbalancer.k8s.thalassa.cloud/max-targets"
 )
 
 // scene is what goes on while things change.
@@ -37,6 +39,8 @@ type scene struct {
 	main, side, beside, lateStreams *load.Load
 	began                           time.Time // of the load
 	left                            []string  // who may have stopped to be a target until now
+	chosen                          []string  // the only target of web, once there is a limit
+	leaving                         []string  // who may stop in this step, apart from whom its row names
 }
 
 // TestTraffic proves that no connection fails while one healthy target exists throughout. Before, during and after
@@ -83,14 +87,17 @@ func TestTraffic(t *testing.T) {
 		{"the autoscaler keeps a node", "", (*scene).unmark},
 		{"Local leads to nodes with pods only", "", (*scene).podsOnly},
 		{"a node gets pods", "", (*scene).podsMove},
+		{"the number of targets is limited", "", (*scene).limit},
+		{"a node takes the place of the only target", "", (*scene).takePlace},
 	} {
 		passed := t.Run(step.name, func(t *testing.T) {
 			began := time.Now()
 			defer func() { t.Logf("%s: %s", time.Since(began).Round(time.Millisecond), s.main.Report().Since(began)) }()
 			step.change(s, t)
 			s.more(t, s.main, time.Now())
-			s.judge(t, began, step.leaves)
-			s.left = append(s.left, step.leaves)
+			leaving := append(s.leaving, step.leaves)
+			s.judge(t, began, leaving...)
+			s.left, s.leaving = append(s.left, leaving...), nil
 		})
 		if !passed {
 			break // what follows begins where this should have ended

@@ -70,7 +70,7 @@ type Comparison struct {
 	State string
 	// Machines are the identities of the machines that are usable targets, sorted.
 	Machines []string
-	// LeftOut means that a target is not usable now, so that it has to be checked again.
+	// LeftOut means that a target is not usable now, or changes later, so that it has to be checked again.
 	LeftOut bool
 	// Notices are for the owner of the Service. Their order is stable.
 	Notices []Notice

@@ -63,7 +63,11 @@ func addZone(zoneOf map[string]string, machine string, node *corev1.Node) {
 // A machine takes no place of another one before it can receive traffic. Machines that are joining or unknown, or whose
 // Node is not ready, count if they are in the observed set of targets in the cloud. Other machines whose Node is not
 // ready fill places that would be empty. If no machine of the subset can be added, the limit is exceeded.
-func (t Targets) Subset(uid string, limit int, observed []string) Targets {
+//
+// Machines are added before others are removed: if few of the observed targets would stay, some more stay until the new
+// ones are in use, and the limit is exceeded for that time. Settling means that the cloud may not use all observed
+// targets yet. Then no other machine takes the place of one of them. In both cases Postponed is set.
+func (t Targets) Subset(uid string, limit int, observed []string, settling bool) Targets {
 	candidates := t.Over(observed)
 	if limit == 0 || len(t.Identities) == 0 || len(candidates) <= limit {
 		return t
@@ -74,6 +78,7 @@ func (t Targets) Subset(uid string, limit int, observed []string) Targets {
 	}
 	seed := hashOf(uid)
 	chosen := ranking.chooseReady(seed, limit, candidates, observed)
+	chosen, t.Postponed = ranking.approach(seed, limit, chosen, common(observed, candidates), settling)
 	all, names := t.Identities, t.Names
 	t.Identities, t.Names = matching(chosen, all, names)
 	t.Joining, t.JoiningNames = matching(chosen, t.Joining, t.JoiningNames)
@@ -82,6 +87,49 @@ func (t Targets) Subset(uid string, limit int, observed []string) Targets {
 		t.Identities, t.Names = matching(ranking.chooseReady(seed, limit, all, nil), all, names)
 	}
 	return t
+}
+
+// shareThatStays is the part of the targets that one write leaves: one of four.
+const shareThatStays = 4
+
+// approach returns the next set of targets on the way from the present ones, of which others than these may be removed,
+// to the chosen ones, and whether it is another set than these. All lists are sorted.
+func (r *ranking) approach(seed uint64, limit int, chosen, present []string, settling bool) (next []string,
+	postponed bool) {
+	staying := common(chosen, present)
+	least := (min(limit, len(present)) + shareThatStays - 1) / shareThatStays
+	switch {
+	case len(staying) == len(present):
+		return chosen, false
+	case settling:
+		added := r.choose(seed, max(0, limit-len(present)), without(chosen, present))
+		return sorted(present, added), true
+	case len(staying) < least:
+		return sorted(chosen, r.choose(seed, least-len(staying), without(present, chosen))), true
+	}
+	return chosen, false
+}
+
+// common returns the machines that are in both lists, which are sorted.
+func common(machines, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(machines), func(one string) bool { return !contains(others, one) })
+}
+
+// without returns the machines that are not in the other list. Both are sorted.
+func without(machines, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(machines), func(one string) bool { return contains(others, one) })
+}
+
+func contains(machines []string, one string) bool {
+	_, is := slices.BinarySearch(machines, one)
+	return is
+}
+
+// sorted returns the machines of both lists.
+func sorted(machines, others []string) []string {
+	all := slices.Concat(machines, others)
+	slices.Sort(all)
+	return all
 }
 
 // matching returns the machines that were chosen, with their names. All lists are sorted by machine.

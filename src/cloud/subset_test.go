@@ -53,7 +53,7 @@ func uidOf(service int) string { return fmt.Sprintf("5e41ce00-0000-4000-8000-%01
 
 // subsetOf returns the subset of a Service without targets so far.
 func subsetOf(nodes []*corev1.Node, service, limit int) []string {
-	return ChooseTargets(nodes, byName).Subset(uidOf(service), limit, nil).Identities
+	return ChooseTargets(nodes, byName).Subset(uidOf(service), limit, nil, false).Identities
 }
 
 // perZone counts the machines of zonedNodes by their zone.
@@ -155,11 +155,11 @@ func TestSubsetsOfALargeCluster(t *testing.T) {
 	left, joined := 0, 0
 	uses := map[string]int{}
 	for service := range services {
-		base := without.Subset(uidOf(service), limit, nil).Identities
-		if !slices.Equal(base, before.Subset(uidOf(service), limit, nil).Identities) {
+		base := without.Subset(uidOf(service), limit, nil, false).Identities
+		if !slices.Equal(base, before.Subset(uidOf(service), limit, nil, false).Identities) {
 			left++
 		}
-		if !slices.Equal(base, after.Subset(uidOf(service), limit, nil).Identities) {
+		if !slices.Equal(base, after.Subset(uidOf(service), limit, nil, false).Identities) {
 			joined++
 		}
 		for _, machine := range base {
@@ -186,7 +186,7 @@ func TestSubsetWithUncertainTargets(t *testing.T) {
 	t.Parallel()
 	nodes := zonedNodes(6)
 	all := ChooseTargets(nodes, byName)
-	observed := all.Subset("web", 2, nil).Identities
+	observed := all.Subset("web", 2, nil, false).Identities
 	setNetwork := func(missing ...string) []*corev1.Node {
 		changed := make([]*corev1.Node, len(nodes))
 		for i, node := range nodes {
@@ -204,7 +204,7 @@ func TestSubsetWithUncertainTargets(t *testing.T) {
 	names := all.Identities
 	withoutThem := ChooseTargets(slices.DeleteFunc(slices.Clone(nodes), func(n *corev1.Node) bool {
 		return slices.Contains(observed, n.Name)
-	}), byName).Subset("web", 2, nil).Identities
+	}), byName).Subset("web", 2, nil, false).Identities
 	for name, tt := range map[string]struct {
 		targets  Targets
 		observed []string
@@ -214,7 +214,7 @@ func TestSubsetWithUncertainTargets(t *testing.T) {
 		"no network, and none": {ChooseTargets(setNetwork(observed[0]), byName), nil,
 			ChooseTargets(slices.DeleteFunc(slices.Clone(nodes), func(n *corev1.Node) bool {
 				return n.Name == observed[0]
-			}), byName).Subset("web", 2, nil).Identities},
+			}), byName).Subset("web", 2, nil, false).Identities},
 		"unknown, and a target": {all.Only(without(observed[0]), observed[:1]), observed, observed},
 		"no network at all": {ChooseTargets(setNetwork(names...), byName), names[:3],
 			names[:3]},
@@ -227,7 +227,7 @@ func TestSubsetWithUncertainTargets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			subset := tt.targets.Subset("web", 2, tt.observed)
+			subset := tt.targets.Subset("web", 2, tt.observed, false)
 			if got := subset.Over(tt.observed); !slices.Equal(got, tt.want) || len(subset.Names) !=
 				len(subset.Identities) {
 				t.Errorf("%v over %v is %v with the names %v, want %v", tt.targets.Identities, tt.observed, got,
@@ -259,7 +259,7 @@ func TestSubsetPrefersReadyNodes(t *testing.T) {
 	old, joined := zonedNodes(6), zonedNodes(60)[6:]
 	isOld := func(name string) bool { return name <= "vm-0-0005" }
 	subset := func(nodes []*corev1.Node, limit int, observed []string) []string {
-		return ChooseTargets(nodes, byName).Subset("web", limit, observed).Over(observed)
+		return ChooseTargets(nodes, byName).Subset("web", limit, observed, false).Over(observed)
 	}
 	before := subset(old, 4, nil)
 	all := slices.Concat(old, joined)
@@ -309,5 +309,49 @@ func TestChooseLeavesOutUnknownMachines(t *testing.T) {
 	r := newRanking([]string{"b", "c", "d"}, nil, nil)
 	if got := r.choose(1, 3, []string{"a", "c"}); !slices.Equal(got, []string{"c"}) {
 		t.Errorf("chosen %v, want c", got)
+	}
+}
+
+// TestSubsetAddsBeforeItRemoves: with random clusters that change completely or in part, a quarter of the targets stays
+// in each step, no target loses its place while the cloud may not use the latest ones, and the end is the subset
+// without any earlier targets.
+func TestSubsetAddsBeforeItRemoves(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(3, 4))
+	exceeded := 0
+	for service := range 300 {
+		limit, nodes := 1+random.IntN(30), zonedNodes(1+random.IntN(20), 1+random.IntN(20))
+		present := subsetOf(nodes, service, limit)
+		for i := range random.IntN(300) {
+			nodes = append(nodes, zonedNode(fmt.Sprintf("vm-2-%04d", i), "zone-c"))
+		}
+		targets, want := ChooseTargets(nodes, byName), subsetOf(nodes, service, limit)
+		for step := 0; ; step++ {
+			waiting := targets.Subset(uidOf(service), limit, present, true)
+			if anyMissing(present, waiting.Identities) || len(waiting.Identities) > max(limit, len(present)) {
+				t.Errorf("%d of %v: %v became %v although the cloud may not use them", limit, nodes, present, waiting)
+			}
+			next := targets.Subset(uidOf(service), limit, present, false)
+			stay := len(common(present, next.Identities))
+			if least := (min(limit, len(present)) + 3) / 4; stay < least {
+				t.Errorf("%d of %d of %d targets stay, want %d", stay, len(present), limit, least)
+			}
+			if next.Postponed == slices.Equal(next.Identities, want) ||
+				waiting.Postponed == !anyMissing(present, want) {
+				t.Errorf("%v became %v on the way to %v", present, next, want)
+			}
+			if len(next.Identities) > limit {
+				exceeded++
+			}
+			if present = next.Identities; !next.Postponed {
+				break
+			}
+			if step == 1 {
+				t.Fatalf("limit %d: %v is not %v after two steps", limit, present, want)
+			}
+		}
+	}
+	if exceeded == 0 {
+		t.Error("no step was needed")
 	}
 }

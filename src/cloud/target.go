@@ -50,6 +50,10 @@ type Targets struct {
 	// set is empty and incomplete then.
 	EndpointsUnknown bool
 
+	// Postponed means that a subset is not complete yet: other machines take places when the cloud uses the latest
+	// ones.
+	Postponed bool
+
 	ranking *ranking // of all machines of eligible Nodes
 }
 

@@ -261,6 +261,38 @@ func TestBudgetOfManyJoins(t *testing.T) {
 	})
 }
 
+// TestMaxTargetsAddsBeforeItRemoves: if almost all targets change, a quarter of them stays until the cloud has checked
+// the new ones.
+func TestMaxTargetsAddsBeforeItRemoves(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const services, nodes, joining = 20, 25, 475
+		large := newSubsetCluster(t, services, 1, nodes)
+		defer large.run(manyWorkers)()
+		<-time.After(time.Minute)
+
+		large.forget()
+		large.populateZones(nodes, joining)
+		<-time.After(7 * time.Second) // a health check accepts a machine within 8 s
+		large.eachGroup(func(name string, targets []int) {
+			stay := 0
+			for _, number := range targets {
+				if number < nodes {
+					stay++
+				}
+			}
+			if stay != 7 || len(targets) < 25 {
+				t.Errorf("%d of 25 targets of %s stay, which has %d; want 7, and 25 or more", stay, name, len(targets))
+			}
+		})
+		<-time.After(time.Minute)
+		large.evenZones()
+		if _, writes := large.counted(); writes != 2*services {
+			t.Errorf("%d writes, want 2 for each of %d target groups", writes, services)
+		}
+	})
+}
+
 // retargetedSubsets checks the writes of target groups, of which there were so many chances.
 func (t *servicesCluster) retargetedSubsets(chances int) {
 	t.Helper()
@@ -275,21 +307,33 @@ func (t *servicesCluster) retargetedSubsets(chances int) {
 // evenZones checks how many targets each target group has, and in which zones.
 func (t *servicesCluster) evenZones() {
 	t.Helper()
+	t.eachGroup(func(name string, targets []int) {
+		zones := make([]int, 3)
+		for _, number := range targets {
+			zones[number%3]++
+		}
+		if slices.Min(zones) != 8 || slices.Max(zones) != 9 || len(targets) != 25 {
+			t.Errorf("target group %s has %v targets in the zones, want 8, 8 and 9", name, zones)
+		}
+	})
+}
+
+// eachGroup calls check with the numbers of the targets of each target group.
+func (t *servicesCluster) eachGroup(check func(name string, targets []int)) {
+	t.Helper()
 	groups, err := t.api().ListTargetGroups(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, group := range groups {
-		zones := make([]int, 3)
+		var targets []int
 		for _, attachment := range group.LoadbalancerTargetGroupAttachments {
 			number, err := strconv.Atoi(strings.TrimPrefix(attachment.VirtualMachineInstance.Identity, "vm-"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			zones[number%3]++
+			targets = append(targets, number)
 		}
-		if slices.Min(zones) != 8 || slices.Max(zones) != 9 || zones[0]+zones[1]+zones[2] != 25 {
-			t.Errorf("target group %s has %v targets in the zones, want 8, 8 and 9", group.Name, zones)
-		}
+		check(group.Name, targets)
 	}
 }

@@ -21,7 +21,7 @@ func (r Request) Compare(targets, usable cloud.Targets, references References) (
 	o := r.observed
 	found = cloud.Comparison{
 		Machines: d.Targets.Identities, Exists: !o.Empty(),
-		LeftOut: len(usable.Identities)+len(usable.Joining) < len(targets.Machines()),
+		LeftOut: len(usable.Identities)+len(usable.Joining) < len(targets.Machines()) || d.Targets.Postponed,
 	}
 	managed, notices := d.open(o, notices, &found)
 	found.LeftOut = found.LeftOut || d.missing != nil // the missing object may be created or detached in the cloud

@@ -34,7 +34,7 @@ func (r Request) subset(usable cloud.Targets) cloud.Targets {
 	if limit == 0 || helpers.RequestsOnlyLocalTraffic(r.service) {
 		return usable
 	}
-	return usable.Subset(string(r.service.UID), limit, r.observed.machines())
+	return usable.Subset(string(r.service.UID), limit, r.observed.machines(), r.observed.Settling)
 }
 
 // maxTargets returns the largest number of targets; 0 if there is no limit. If the annotation is invalid, the limit of
