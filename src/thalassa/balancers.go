@@ -86,11 +86,13 @@ func (b *balancers) adopt(ctx context.Context, request balancer.Request, found *
 }
 
 // expectFromPreviousLeader is called for a Service without objects in the lists. If it has the finalizer, the previous
-// leader may have created objects recently.
+// leader may have created objects recently. If it had none when this process saw it first, nobody has.
 func (b *balancers) expectFromPreviousLeader(service *corev1.Service) {
 	if helpers.HasLBFinalizer(service) {
 		b.inventory.ExpectFromPreviousLeader(string(service.UID))
+		return
 	}
+	b.inventory.OwnerKnown(string(service.UID))
 }
 
 // Apply implements cloud.LoadBalancers.

@@ -67,3 +67,22 @@ func TestWhatTheLeaderBeforeMade(t *testing.T) {
 		})
 	}
 }
+
+// TestOwnFinalizerIsNotInherited: if the first creation for a new Service is refused, the next attempt does not wait
+// for what a leader before may have made, although the Service has the finalizer by then.
+func TestOwnFinalizerIsNotInherited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{Faults: []fault.Rule{{Operation: "POST *", Count: 1,
+			Effect: fault.Effect{Kind: fault.Quota}}}})
+		web, nodes := service("web", 80), l.nodes("a")
+		if _, err := l.ensure(web, nodes); err == nil || len(l.creations()) > 0 {
+			t.Fatalf("error %v, made at %v; want a creation that is refused", err, l.creations())
+		}
+		web.Finalizers = []string{helpers.LoadBalancerCleanupFinalizer}
+		began := time.Now()
+		l.settle(web, nodes)
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("the load balancer is there after %s", took)
+		}
+	})
+}

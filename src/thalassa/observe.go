@@ -81,7 +81,7 @@ func (b *balancers) observe(ctx context.Context, service *corev1.Service, maxAge
 		}
 	}
 	if !o.Empty() {
-		b.inventory.OwnerListed(string(service.UID))
+		b.inventory.OwnerKnown(string(service.UID))
 	}
 	return o, nil
 }

@@ -20,7 +20,7 @@ func (i *Inventory) expectAfter(owner string, err error) {
 func (i *Inventory) ExpectFromPreviousLeader(owner string) {
 	first := i.balancers.FirstList()
 	_, expected := i.expectations.Get(owner)
-	_, listed := i.listedOwners.Get(owner)
+	_, listed := i.knownOwners.Get(owner)
 	if !expected && !listed && (first.IsZero() || time.Since(first) <= store.VisibilityDelay) {
 		i.expect(owner)
 	}
@@ -28,10 +28,11 @@ func (i *Inventory) ExpectFromPreviousLeader(owner string) {
 
 func (i *Inventory) expect(owner string) { i.expectations.Put(owner, time.Now()) }
 
-// OwnerListed records that lists contain objects of the owner, so that the previous leader's objects are not expected.
-func (i *Inventory) OwnerListed(owner string) {
-	if _, listed := i.listedOwners.Get(owner); !listed {
-		i.listedOwners.Put(owner, time.Now())
+// OwnerKnown records that the previous leader's objects of the owner are not expected: lists contain objects of it, or
+// it had none when this process began to create them.
+func (i *Inventory) OwnerKnown(owner string) {
+	if _, listed := i.knownOwners.Get(owner); !listed {
+		i.knownOwners.Put(owner, time.Now())
 	}
 }
 

@@ -63,7 +63,7 @@ type Inventory struct {
 	machineTypes   *store.Store[MachineType]
 
 	expectations       *store.TTLCache[time.Time]  // owner -> when a creation for it ended without an answer
-	listedOwners       *store.TTLCache[time.Time]  // owners with objects in lists
+	knownOwners        *store.TTLCache[time.Time]  // owners whose objects this process knows
 	missingMachines    *store.TTLCache[time.Time]  // key -> since when it is missing
 	unansweredMachines *store.TTLCache[error]      // machines that lists lack, and why the requests for them failed
 	pings              singleflight.Group          // of CheckAnswers
@@ -94,7 +94,7 @@ func New(cloud *client.Client, scope Scope) *Inventory {
 	i := &Inventory{cloud: cloud, vpc: scope.VPC, owned: scope.Owned, owner: scope.OwnerLabel,
 		prefixes:           scope.MachineLabels,
 		expectations:       store.NewTTLCache[time.Time](expectationTTL),
-		listedOwners:       store.NewTTLCache[time.Time](expectationTTL),
+		knownOwners:        store.NewTTLCache[time.Time](expectationTTL),
 		missingMachines:    store.NewTTLCache[time.Time](store.AbsentTTL),
 		unansweredMachines: store.NewTTLCache[error](unansweredTTL),
 		machineListFailure: store.NewTTLCache[error](store.FailureTTL),
