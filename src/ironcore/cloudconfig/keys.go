@@ -15,13 +15,11 @@ const (
 	namespacePattern = `[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?`
 	// labelPattern is the value of a label.
 	labelPattern = `[0-9A-Za-z](?:[0-9A-Za-z._-]{0,61}[0-9A-Za-z])?`
-	// day is the maximum of durations: a longer one is probably a mistake in the unit.
-	day = 86400
 )
 
 // Keys are all keys of the cloud-config file. The checks, the reference page and the JSON schema are made from them.
 func Keys() []config.Key {
-	return slices.Concat(clusterKeys(), balancerKeys(), nodeKeys(), pacingKeys())
+	return slices.Concat(clusterKeys(), balancerKeys(), config.RemovalKeys("instancesV2.", "0.2.0"), pacingKeys())
 }
 
 // clusterKeys are the keys that identify the cluster's objects.
@@ -54,7 +52,7 @@ func clusterKeys() []config.Key {
 func balancerKeys() []config.Key {
 	return []config.Key{
 		{Path: "loadBalancer.creationPollTimeout", Since: "0.2.0", Example: "600",
-			Rule: config.Whole(1, day, "seconds"),
+			Rule: config.Whole(1, config.Day, "seconds"),
 			Effect: "The time, in seconds, after which an event on the Service reports that its load balancer is not " +
 				"ready yet. The controller continues to wait."},
 		{Path: "loadBalancer.drift", Since: "0.2.0", Example: driftReport,
@@ -68,25 +66,6 @@ func balancerKeys() []config.Key {
 			Effect: "Deletes load balancers of this cluster whose Service no longer exists. If it is false, they are " +
 				"only reported, by an event and a metric. An object is deleted only after two checks in a row and " +
 				"after the API server confirmed that the Service does not exist."},
-	}
-}
-
-// nodeKeys are about nodes.
-func nodeKeys() []config.Key {
-	const path = "instancesV2."
-	return []config.Key{
-		{Path: path + "removalGracePeriod", Since: "0.2.0", Example: "300", Rule: config.Whole(1, day, "seconds"),
-			Effect: "The time, in seconds, that a Machine must be missing before its node is deleted. The Machine " +
-				"must be missing at the beginning and at the end of this time."},
-		{Path: path + "maxRemovals", Since: "0.2.0", Example: "10", Rule: config.Whole(0, 100, "percent"),
-			Effect: "The percentage of all nodes that may be deleted within removalWindow. If more nodes would be " +
-				"deleted, none is deleted until fewer are due or this value is raised. One node may always be " +
-				"deleted. 0 disables the deletion of nodes."},
-		{Path: path + "removalWindow", Since: "0.2.0", Example: "3600", Rule: config.Whole(60, day, "seconds"),
-			Effect: "The time, in seconds, that maxRemovals applies to. In the first removalWindow after the program " +
-				"starts, at most one node is deleted."},
-		{Path: path + "dryRun", Since: "0.2.0", Example: "true",
-			Effect: "Reports by events and metrics which nodes would be deleted, and deletes none."},
 	}
 }
 

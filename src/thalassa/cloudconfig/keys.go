@@ -32,8 +32,6 @@ const (
 	// cidrPattern roughly matches a network. The program parses networks at its start, and reports those that are
 	// invalid.
 	cidrPattern = `[0-9A-Fa-f.:]+/[0-9]{1,3}`
-	// day is the maximum of durations: a longer one is probably a mistake in the unit.
-	day = 86400
 )
 
 // Keys are all keys of the cloud-config file. The checks, the reference page and the JSON schema are made from
@@ -130,7 +128,7 @@ func credentialKeys() []config.Key {
 			Rule: config.Matching(pathPattern, "the absolute path of a file")},
 		{Path: identity + "lifetime", Since: "0.1.0", Example: "3600",
 			Effect: "The lifetime of the token that the exchange returns, in seconds.",
-			Rule:   config.Whole(60, day, "seconds")},
+			Rule:   config.Whole(60, config.Day, "seconds")},
 	}
 }
 
@@ -153,15 +151,15 @@ func balancerKeys() []config.Key {
 		{Path: "loadBalancer.enabled", Since: "0.1.0", Example: "false",
 			Effect: "Enables load balancers for Services of type LoadBalancer."},
 		{Path: "loadBalancer.creationPollInterval", Since: "0.1.0", Example: "10",
-			Rule: config.Whole(1, day, "seconds"),
+			Rule: config.Whole(1, config.Day, "seconds"),
 			Effect: "The interval, in seconds, at which the state of a load balancer is read while the cloud creates " +
 				"or deletes it. After a failure, or after creationPollTimeout, the interval grows to at most one " +
 				"minute."},
 		{Path: "loadBalancer.creationPollTimeout", Since: "0.1.0", Example: "600",
-			Rule: config.Whole(0, day, "seconds"),
+			Rule: config.Whole(0, config.Day, "seconds"),
 			Effect: "The time, in seconds, after which an event on the Service reports that its load balancer is not " +
 				"ready yet. The controller continues to wait. 0 is taken as the default, with a warning."},
-		{Path: "loadBalancer.driftPeriod", Since: "0.1.0", Example: "600", Rule: config.Whole(0, day, "seconds"),
+		{Path: "loadBalancer.driftPeriod", Since: "0.1.0", Example: "600", Rule: config.Whole(0, config.Day, "seconds"),
 			Effect: "The interval, in seconds, at which the cloud is checked for changes that were made by hand, and " +
 				"for load balancers and target groups whose Service no longer exists. 0 disables the check."},
 		{Path: "loadBalancer.drift", Since: "0.1.0", Example: driftReport,
@@ -205,7 +203,7 @@ func balancerKeys() []config.Key {
 // nodeKeys are about nodes.
 func nodeKeys() []config.Key {
 	const path = "instancesV2."
-	return []config.Key{
+	keys := []config.Key{
 		{Path: path + "enabled", Since: "0.1.0", Example: "false",
 			Effect: "Enables the node controllers. They set the provider ID, addresses, instance type, labels and " +
 				"taints of nodes, and delete nodes whose machine no longer exists."},
@@ -230,19 +228,8 @@ func nodeKeys() []config.Key {
 				"chosen.",
 			Rule: config.Matching(labelKeyPattern, "the name of an annotation: letters, digits and - _ ., "+
 				"optionally with a domain and a slash before it")},
-		{Path: path + "removalGracePeriod", Since: "0.1.0", Example: "300", Rule: config.Whole(1, day, "seconds"),
-			Effect: "The time, in seconds, that a machine must be missing before its node is deleted. The cloud must " +
-				"report the machine as missing at the beginning and at the end of this time."},
-		{Path: path + "maxRemovals", Since: "0.1.0", Example: "10", Rule: config.Whole(0, 100, "percent"),
-			Effect: "The percentage of all nodes that may be deleted within removalWindow. If more nodes would be " +
-				"deleted, none is deleted until fewer are due or this value is raised. One node may always be " +
-				"deleted. 0 disables the deletion of nodes."},
-		{Path: path + "removalWindow", Since: "0.1.0", Example: "3600", Rule: config.Whole(60, day, "seconds"),
-			Effect: "The time, in seconds, that maxRemovals applies to. In the first removalWindow after the program " +
-				"starts, at most one node is deleted."},
-		{Path: path + "dryRun", Since: "0.1.0", Example: "true",
-			Effect: "Reports by events and metrics which nodes would be deleted, and deletes none."},
 	}
+	return append(keys, config.RemovalKeys(path, "0.1.0")...)
 }
 
 // pacingKeys are the keys about the age of caches and the rate of calls.
@@ -284,7 +271,7 @@ func routeKeys() []config.Key {
 				"in it that do not belong to a node are then deleted, and many routes are written with one call. " +
 				"Routes to other networks are kept, but a change that another program makes to the table at the same " +
 				"moment is lost."},
-		{Path: "routes.driftPeriod", Since: "0.1.0", Example: "600", Rule: config.Whole(0, day, "seconds"),
+		{Path: "routes.driftPeriod", Since: "0.1.0", Example: "600", Rule: config.Whole(0, config.Day, "seconds"),
 			Effect: "The interval, in seconds, at which routes are checked for changes that were made by hand. 0 " +
 				"disables the check; routes of Nodes that were deleted while the program did not run are then " +
 				"checked at the start. The flag --route-reconciliation-period takes precedence."},
