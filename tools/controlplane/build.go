@@ -26,39 +26,38 @@ const (
 // binary takes about a second. Processes that build at the same time wait for each other. The error shows what the go
 // tool said. progress may be nil.
 func Build(ctx context.Context, root string, progress func(string)) (path string, err error) {
-	return builder{root: root, module: "lab", program: "lab", pkg: ".", made: true, progress: progress,
-		first: firstReport, every: reportEvery}.run(ctx)
+	return builder{name: "Kubernetes", module: "lab", program: "lab", pkg: ".", made: true}.run(ctx, root, progress)
 }
 
 // BuildAgents does the same for what runs on nodes, kubelet and kube-proxy: it compiles tools/lab/agents into
 // bin/agents.
 func BuildAgents(ctx context.Context, root string, progress func(string)) (path string, err error) {
-	return builder{root: root, module: "lab", program: "agents", pkg: "./agents", progress: progress,
-		first: firstReport, every: reportEvery}.run(ctx)
+	return builder{name: "the kubelet and kube-proxy", module: "lab", program: "agents", pkg: "./agents"}.
+		run(ctx, root, progress)
 }
 
 // BuildSidecars does the same for the programs that drive CSI drivers: it compiles those that tools/sidecars pins into
 // the folder bin/sidecars, whose path it returns.
 func BuildSidecars(ctx context.Context, root string, progress func(string)) (path string, err error) {
-	return builder{root: root, module: "sidecars", program: "sidecars/", pkg: "tool", made: true, progress: progress,
-		first: firstReport, every: reportEvery}.run(ctx)
+	return builder{name: "the CSI sidecars", module: "sidecars", program: "sidecars/", pkg: "tool", made: true}.
+		run(ctx, root, progress)
 }
 
 // BuildSuite does the same for Kubernetes' own tests: it compiles what tools/conformance/suite pins, which is the tests
 // and what they need, into the folder bin/suite, whose path it returns.
 func BuildSuite(ctx context.Context, root string, progress func(string)) (path string, err error) {
-	return builder{root: root, module: "conformance/suite", program: "suite/", pkg: "tool", progress: progress,
-		first: firstReport, every: reportEvery}.run(ctx)
+	return builder{name: "Kubernetes' own tests", module: "conformance/suite", program: "suite/", pkg: "tool"}.
+		run(ctx, root, progress)
 }
 
 // BuildCoreDNS does the same for the DNS of clusters: it compiles tools/coredns into bin/coredns.
 func BuildCoreDNS(ctx context.Context, root string, progress func(string)) (path string, err error) {
-	return builder{root: root, module: "coredns", program: "coredns", pkg: ".", progress: progress,
-		first: firstReport, every: reportEvery}.run(ctx)
+	return builder{name: "CoreDNS", module: "coredns", program: "coredns", pkg: "."}.run(ctx, root, progress)
 }
 
-// run builds, and says in an error what was being built.
-func (b builder) run(ctx context.Context) (path string, err error) {
+// run builds in the repository at root, and says in an error what was being built.
+func (b builder) run(ctx context.Context, root string, progress func(string)) (path string, err error) {
+	b.root, b.progress, b.first, b.every = root, progress, firstReport, reportEvery
 	if b.progress == nil {
 		b.progress = func(string) {}
 	}
@@ -79,7 +78,7 @@ func (b builder) run(ctx context.Context) (path string, err error) {
 
 // builder is one build; the intervals are fields for the sake of tests.
 type builder struct {
-	root string
+	root, name string // name is what is built, for people
 	// program is what is built into bin, of the package pkg of a module in tools. With a slash at the end, it is a
 	// folder of programs. The package "tool" means all packages in the tool lines of go.mod.
 	module, program, pkg string
@@ -121,7 +120,7 @@ func (b builder) build(ctx context.Context) (string, error) {
 
 // compile runs the go tool and reports its progress until it ends.
 func (b builder) compile(ctx context.Context, s process.Spec) error {
-	var seen buildLog
+	seen := buildLog{name: b.name}
 	s.Log = &seen
 	p, err := process.Start(ctx, s)
 	if err != nil {

@@ -199,8 +199,8 @@ func TestBuildReportsProgress(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := listenFor("building Kubernetes, once: 2 packages so far, ")
-	b := builder{root: root, module: "lab", program: "lab", pkg: ".", progress: l.check, first: 10 * time.Millisecond,
-		every: 10 * time.Millisecond}
+	b := builder{root: root, name: "Kubernetes", module: "lab", program: "lab", pkg: ".", progress: l.check,
+		first: 10 * time.Millisecond, every: 10 * time.Millisecond}
 	go func() {
 		<-l.found
 		_ = os.WriteFile(fifo, []byte("go on\n"), 0) // blocks until the build reads
@@ -240,7 +240,7 @@ func TestBuildsWaitForEachOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := listenFor("waiting for another build of the lab")
-	b := builder{root: root, module: "lab", program: "lab", pkg: ".", progress: l.check, first: 20 * time.Millisecond,
+	b := builder{root: root, name: "Kubernetes", module: "lab", program: "lab", pkg: ".", progress: l.check, first: 20 * time.Millisecond,
 		every: 20 * time.Millisecond}
 	unlock, err := b.lock(t.Context(), filepath.Join(root, "bin", ".lab.lock"))
 	if err != nil {
@@ -300,7 +300,7 @@ func TestBuildLog(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			var l buildLog
+			l := buildLog{name: "Kubernetes"}
 			for _, w := range tt.writes {
 				if n, err := l.Write([]byte(w)); n != len(w) || err != nil {
 					t.Errorf("Write(%q) = %d, %v", w, n, err)

@@ -13,8 +13,9 @@ import (
 const messageLimit = 40
 
 // buildLog reads what "go build -v" writes: the path of each package it compiles on a line of its
-// own, the modules it downloads, and messages about what goes wrong. The zero value is ready.
+// own, the modules it downloads, and messages about what goes wrong.
 type buildLog struct {
+	name      string // of what is built, for people
 	mu        sync.Mutex
 	partial   []byte
 	packages  int
@@ -55,13 +56,13 @@ func (l *buildLog) summary(took time.Duration) string {
 	took = took.Round(time.Second)
 	switch {
 	case l.packages > 0:
-		return fmt.Sprintf("building Kubernetes, once: %d packages so far, %s; later runs reuse the build cache",
-			l.packages, took)
+		return fmt.Sprintf("building %s, once: %d packages so far, %s; later runs reuse the build cache",
+			l.name, l.packages, took)
 	case l.downloads > 0:
-		return fmt.Sprintf("downloading Kubernetes, once: %d modules so far, %s; later runs reuse the module cache",
-			l.downloads, took)
+		return fmt.Sprintf("downloading %s, once: %d modules so far, %s; later runs reuse the module cache",
+			l.name, l.downloads, took)
 	default:
-		return fmt.Sprintf("preparing Kubernetes, %s", took)
+		return fmt.Sprintf("preparing %s, %s", l.name, took)
 	}
 }
 
