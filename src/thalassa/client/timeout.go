@@ -18,6 +18,7 @@ type timeout struct {
 	end, last time.Time     // of the call, and the latest end that it may have
 	timer     *time.Timer
 	arriving  atomic.Bool // a part of the answer has arrived
+	arrived   func()      // called when the first part of an attempt's answer has; nil: it was, or need not be
 }
 
 // startTimeout returns a context that ends with ctx, or when the time is over. Stop frees what it needs.
@@ -41,6 +42,10 @@ func (t *timeout) expired() error {
 // extend gives the call more time, because a part of its answer has arrived.
 func (t *timeout) extend() {
 	t.arriving.Store(true)
+	if t.arrived != nil {
+		t.arrived()
+		t.arrived = nil
+	}
 	t.end = time.Now().Add(t.limit)
 	if t.end.After(t.last) {
 		t.end = t.last

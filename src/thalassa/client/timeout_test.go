@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -98,6 +99,50 @@ func TestTimeoutOfOtherCalls(t *testing.T) {
 		began := time.Now()
 		if _, err := Get[[]thing](t.Context(), c, "/v1/things/a"); err == nil || time.Since(began) != 30*time.Second {
 			t.Errorf("after %s: %v, want an error after 30s", time.Since(began), err)
+		}
+	})
+}
+
+// outageNetwork fails until the outage is over. Then a list is slow, and other calls are answered at once.
+type outageNetwork struct{ over *atomic.Bool }
+
+// RoundTrip makes one call.
+func (n outageNetwork) RoundTrip(request *http.Request) (*http.Response, error) {
+	switch {
+	case !n.over.Load():
+		return nil, io.ErrUnexpectedEOF
+	case request.URL.Path == "/v1/things":
+		return slowNetwork{10, 20 * time.Second, 0}.RoundTrip(request)
+	}
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(strings.NewReader(`{"identity": "a"}`))}, nil
+}
+
+// TestListDoesNotKeepTheCircuitHalfOpen: if a list is the first call after an outage, others do not wait for its end.
+func TestListDoesNotKeepTheCircuitHalfOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var over atomic.Bool
+		c, err := New(Options{Endpoint: "http://cloud.test", Organisation: "acme", Network: outageNetwork{&over},
+			Secrets: secret.Secrets{Credentials: secret.Credentials{PersonalAccessToken: "pat"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range outageAfter {
+			_, _ = Get[thing](t.Context(), c, "/v1/things/a")
+		}
+		over.Store(true)
+		<-time.After(openFor)
+		ended := make(chan error, 1)
+		go func() {
+			_, err := List(t.Context(), c, "/v1/things", nil, identityOf)
+			ended <- err
+		}()
+		<-time.After(time.Minute)
+		if _, err := Get[thing](t.Context(), c, "/v1/things/a"); err != nil {
+			t.Errorf("while the list arrives: %v", err)
+		}
+		if err := <-ended; err != nil {
+			t.Errorf("the list: %v", err)
 		}
 	})
 }

@@ -130,8 +130,13 @@ func (t *transport) attempt(ctx, open context.Context, c *call) *Error {
 	if err != nil {
 		return c.failure(err)
 	}
+	// A list may take minutes. The cloud is there as soon as it arrives, and other calls do not wait for its end.
+	arrived := false
+	c.timeout.arrived = func() { finished(ctx, nil); arrived = true }
 	failure := t.exchange(ctx, open, c, t.access.Load())
-	finished(ctx, failure)
+	if !arrived {
+		finished(ctx, failure)
+	}
 	return failure
 }
 
