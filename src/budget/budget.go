@@ -14,8 +14,10 @@ type Budget struct {
 	Work  string // for the documentation
 	Limit float64
 	Unit  string // of the limit: "calls"
-	// Measured: the figure depends on the machine. A figure slightly above the limit is not a failure.
+	// Measured: `make bench` measures the figure, tests do not.
 	Measured bool
+	// Periodic: the work contains calls that are repeated in real time, so a slow machine has more of them.
+	Periodic bool
 	// Large figures are measured on demand, because that takes many minutes.
 	Large bool
 }
@@ -23,8 +25,16 @@ type Budget struct {
 // LargeEnv is the environment variable that asks for the benchmarks with Large budgets, if it is "1".
 const LargeEnv = "BENCH_LARGE"
 
-// Slack is the factor by which a figure may exceed a measured limit, because machines differ and run other programs.
+// Slack is the factor by which a measured time or size of memory may exceed its limit, because machines differ and run
+// other programs. Calls, writes and data do not depend on the machine, unless they are Periodic.
 const Slack = 3
+
+// Units of figures that depend on the machine. The unit of data is MiB.
+const (
+	unitTime   = "s"
+	unitCPU    = "CPU s"
+	unitMemory = "MiB of memory"
+)
 
 // All returns the budgets of all clouds.
 func All() []Budget { return append(Thalassa(), IronCore()...) }
@@ -41,10 +51,11 @@ func Thalassa() []Budget {
 		calls("unchanged-calls", 0, "a resync of 1,000 unchanged Services"),
 		writes("unchanged-writes", 0,
 			"a resync of 1,000 unchanged Services: writes to the cloud and to Kubernetes, and events"),
-		calls("quiet-calls", 10, "one minute without changes, including checks for drift"),
-		{Name: "conditional-data", Limit: 0, Unit: "bytes", Work: "15 minutes without changes, if the cloud answers " +
-			"conditional requests: data read"},
-		writes("quiet-writes", 0, "15 minutes without changes: writes to the cloud and to Kubernetes, and events"),
+		calls("quiet-calls", 10, "one minute of the service controller without changes, including checks for drift"),
+		{Name: "conditional-data", Limit: 0, Unit: "bytes", Work: "15 minutes of the service controller without " +
+			"changes, if the cloud answers conditional requests: data read"},
+		writes("quiet-writes", 0,
+			"15 minutes of the service controller without changes: writes to the cloud and to Kubernetes, and events"),
 		writes("nodes-writes", 1, "any number of nodes join or leave within a second: for each target group"),
 		writes("subset-nodes-writes", 55, "one of 500 nodes joins or leaves, and load balancers have at most 25 "+
 			"targets: for 1,000 target groups, 25 of 500 and 10 % more"),
@@ -91,7 +102,7 @@ func writes(name string, limit float64, work string) Budget {
 }
 
 func seconds(name string, limit float64, work string) Budget {
-	return Budget{Name: name, Work: work, Limit: limit, Unit: "s"}
+	return Budget{Name: name, Work: work, Limit: limit, Unit: unitTime}
 }
 
 func measure(name string, limit float64, unit, work string) Budget {
@@ -152,8 +163,8 @@ func volumes() []Budget {
 		seconds("csi-volumes-seconds", 80, work+", at 50 requests a second"),
 		seconds("csi-volumes-later", 5, work+", at 50 requests a second: in addition to the time of 1 volume"),
 		calls("csi-quiet-calls", 2, quiet),
-		measure("csi-quiet-cpu", 0.06, "CPU s", quiet),
-		measure("csi-quiet-traffic", 2.5, "MiB", quiet+": data read"),
+		measure("csi-quiet-cpu", 0.06, unitCPU, quiet),
+		measure("csi-quiet-traffic", 2, "MiB", quiet+": data read"),
 	}
 }
 
@@ -166,16 +177,17 @@ type costs struct {
 func (l costs) budgets() []Budget {
 	var all []Budget
 	if l.seconds > 0 {
-		all = append(all, measure(l.name+"-seconds", l.seconds, "s", l.work))
+		all = append(all, measure(l.name+"-seconds", l.seconds, unitTime, l.work))
 	}
 	return append(all,
-		measure(l.name+"-cpu", l.cpu, "CPU s", l.work),
+		measure(l.name+"-cpu", l.cpu, unitCPU, l.work),
 		measure(l.name+"-calls", l.calls, "calls", l.work+": calls"),
 		measure(l.name+"-traffic", l.traffic, "MiB", l.work+": data received from the cloud, compressed"),
 		measure(l.name+"-writes", l.writes, "writes", l.work+": writes to Kubernetes"+l.of))
 }
 
-// largeRoutes are the budgets of routes in a cluster of 5,000 nodes, whose rows begin with routes-5000.
+// largeRoutes are the budgets of routes in a cluster of 5,000 nodes, whose rows begin with routes-5000. Any of them may
+// contain a list of machines, which is read every minute, and of the route tables, every six seconds.
 func largeRoutes() []Budget {
 	const nodes = "5,000 nodes"
 	var all []Budget
@@ -187,16 +199,16 @@ func largeRoutes() []Budget {
 		},
 		{
 			"routes-5000-quiet", "one minute without changes, with routes to " + nodes + ", which are checked once", "",
-			0, 0.5, 2, 0.2, 0,
+			0, 0.5, 2, 0.3, 0,
 		},
-		{"routes-5000-replaced", "replacement of one of " + nodes + " with routes", "", 0, 0.5, 5, 0.2, 3},
+		{"routes-5000-replaced", "replacement of one of " + nodes + " with routes", "", 0, 0.5, 5, 0.3, 3},
 		{"routes-5000-joins", "500 nodes join " + nodes + " and get routes", ", for each new node", 5, 2, 510, 0.5, 3},
 	} {
 		all = append(all, l.budgets()...)
 	}
 	return append(all,
-		measure("routes-5000-heap", 96, "MiB", "live memory with routes to 5,500 nodes"),
-		measure("routes-5000-memory", 256, "MiB", "peak memory of the process with routes to 5,500 nodes"))
+		measure("routes-5000-heap", 96, unitMemory, "live memory with routes to 5,500 nodes"),
+		measure("routes-5000-memory", 256, unitMemory, "peak memory of the process with routes to 5,500 nodes"))
 }
 
 // largeNodes are the budgets of the node controllers in a cluster of 5,000 nodes, whose rows begin with nodes-5000, in
@@ -205,38 +217,43 @@ func largeNodes() []Budget {
 	const nodes = "5,000 nodes"
 	var all []Budget
 	for _, l := range []costs{
-		{"nodes-5000-initialise", "initialisation of " + nodes + " at once", ", for each node", 15, 8, 5, 1, 2},
-		{"nodes-5000-quiet", "one minute without changes, with " + nodes, "", 0, 1.5, 1, 0.5, 0},
-		{"nodes-5000-some", "one minute while 1 % of " + nodes + " are not ready", "", 0, 1.5, 1, 0.5, 0},
-		{"nodes-5000-all", "one minute while all of " + nodes + " are not ready", "", 0, 1.5, 1, 0.5, 0},
-		{"nodes-5000-joins", "500 nodes join " + nodes, ", for each new node", 5, 3, 5, 1, 2},
+		{"nodes-5000-initialise", "initialisation of " + nodes + " at once", ", for each node", 15, 8, 5, 0.5, 2},
+		{"nodes-5000-quiet", "one minute without changes, with " + nodes, "", 0, 1.5, 1, 0.2, 0},
+		{"nodes-5000-some", "one minute while 1 % of " + nodes + " are not ready", "", 0, 1.5, 1, 0.2, 0},
+		{"nodes-5000-all", "one minute while all of " + nodes + " are not ready", "", 0, 1.5, 1, 0.2, 0},
+		{"nodes-5000-joins", "500 nodes join " + nodes, ", for each new node", 5, 3, 5, 0.5, 2},
 	} {
 		all = append(all, l.budgets()...)
 	}
+	for i, b := range all {
+		// Machines are listed again every six seconds of the benchmark, however long the work takes. That the real
+		// period has one list a minute is checked in virtual time: kept-calls and life-*-calls.
+		all[i].Periodic = b.Unit == "calls" || b.Unit == "MiB"
+	}
 	return append(all,
-		measure("nodes-5000-heap", 128, "MiB", "live memory with 5,500 nodes"),
-		measure("nodes-5000-memory", 256, "MiB", "peak memory of the process with 5,500 nodes"))
+		measure("nodes-5000-heap", 128, unitMemory, "live memory with 5,500 nodes"),
+		measure("nodes-5000-memory", 256, unitMemory, "peak memory of the process with 5,500 nodes"))
 }
 
 // measured are the budgets of a cluster of one size: seconds, MiB, and MiB per minute. Traffic is compressed data.
 // With conditional requests, a minute may cost a quarter of a resync, of which there is one in five minutes.
 func measured(prefix, size string, start, pass, memory, data, traffic float64) []Budget {
+	const minute = "one minute of the service controller without changes"
 	return []Budget{
-		measure(prefix+"start-cpu", start, "CPU s", "a start with "+size),
+		measure(prefix+"start-cpu", start, unitCPU, "a start with "+size),
 		measure(prefix+"start-calls", 10, "calls",
 			"a start with "+size+": calls, which are repeated every five minutes"),
-		measure(prefix+"pass-cpu", pass, "CPU s", "a resync of all unchanged Services, with "+size),
-		measure(prefix+"heap", memory, "MiB", "live memory with "+size),
-		measure(prefix+"memory", memory, "MiB", "peak memory of the process with "+size),
-		measure(prefix+"data", data, "MiB", "data read in one minute without changes, decompressed, with "+size),
-		measure(prefix+"traffic", traffic, "MiB", "data received in one minute without changes, compressed, with "+
+		measure(prefix+"pass-cpu", pass, unitCPU, "a resync of all unchanged Services, with "+size),
+		measure(prefix+"heap", memory, unitMemory, "live memory with "+size),
+		measure(prefix+"memory", memory, unitMemory, "peak memory of the process with "+size),
+		measure(prefix+"data", data, "MiB", minute+": data read, decompressed, with "+size),
+		measure(prefix+"traffic", traffic, "MiB", minute+": data received, compressed, with "+size),
+		measure(prefix+"conditional-cpu", pass/4, unitCPU, minute+", if the cloud answers conditional requests, with "+
 			size),
-		measure(prefix+"conditional-cpu", pass/4, "CPU s",
-			"one minute without changes, if the cloud answers conditional requests, with "+size),
-		measure(prefix+"conditional-traffic", 0.01, "MiB", "data received in one minute without changes, if the cloud "+
-			"answers conditional requests, with "+size),
-		measure(prefix+"first-address", 1, "s", "a new Service gets its address, if the cloud needs no time, with "+
-			size),
+		measure(prefix+"conditional-traffic", 0.01, "MiB", minute+", if the cloud answers conditional requests: data "+
+			"received, with "+size),
+		measure(prefix+"first-address", 1, unitTime,
+			"a new Service gets its address, if the cloud needs no time, with "+size),
 	}
 }
 
@@ -244,7 +261,7 @@ func measured(prefix, size string, start, pass, memory, data, traffic float64) [
 func largest() []Budget {
 	all := measured("5000x2000-", "2,000 Services with two ports on 5,000 nodes", 60, 2, 1024, 1700, 55)
 	all = append(all, measured("5000x10000-", "10,000 Services with two ports on 5,000 nodes, and at most 25 targets",
-		25, 2, 1024, 100, 10)...)
+		25, 2, 1024, 100, 3)...)
 	all = append(all, measure("5000x10000-join-writes", 5.5, "writes",
 		"one of 5,000 nodes joins, with 10,000 Services and at most 25 targets: for 1,000 target groups"))
 	for i := range all {
@@ -263,9 +280,10 @@ func Named(name string) (Budget, error) {
 	return Budget{}, fmt.Errorf("there is no budget %q: add it to package budget", name)
 }
 
-// Kept reports whether a figure is within the budget. A measured figure may exceed the limit by the factor Slack.
+// Kept reports whether a figure is within the budget. If it was measured and depends on the machine, it may exceed the
+// limit by the factor Slack.
 func (b Budget) Kept(figure float64) bool {
-	if b.Measured {
+	if b.Measured && (b.Periodic || b.Unit == unitTime || b.Unit == unitCPU || b.Unit == unitMemory) {
 		return figure <= Slack*b.Limit
 	}
 	return figure <= b.Limit

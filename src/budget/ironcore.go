@@ -27,12 +27,12 @@ func IronCore() []Budget {
 				"balancer"),
 		writes("ironcore-delete-writes", 2,
 			"deletion of 200 Services at once: for each Service, its routing and load balancer"),
-		measure("ironcore-start-cpu", 5, "CPU s", "a start with "+size),
-		measure("ironcore-pass-cpu", 1, "CPU s", "a resync of all unchanged Services, with "+size),
-		measure("ironcore-join-cpu", 15, "CPU s", "a node joins, and all load balancers get its address, with "+size),
-		measure("ironcore-heap", 256, "MiB", "live memory with "+size),
-		measure("ironcore-memory", 512, "MiB", "peak memory of the process with "+size),
-		measure("ironcore-first-address", 1, "s",
+		measure("ironcore-start-cpu", 5, unitCPU, "a start with "+size),
+		measure("ironcore-pass-cpu", 1, unitCPU, "a resync of all unchanged Services, with "+size),
+		measure("ironcore-join-cpu", 15, unitCPU, "a node joins, and all load balancers get its address, with "+size),
+		measure("ironcore-heap", 256, unitMemory, "live memory with "+size),
+		measure("ironcore-memory", 512, unitMemory, "peak memory of the process with "+size),
+		measure("ironcore-first-address", 1, unitTime,
 			"a new Service gets its address, if IronCore needs no time, with "+size),
 	}
 }
