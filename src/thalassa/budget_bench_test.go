@@ -164,7 +164,7 @@ func newExternalServicesCluster(b *testing.B, size clusterSize) externalServices
 	l.credentials = secret.Credentials{ClientID: emulator.DefaultClientID, ClientSecret: emulator.DefaultClientSecret}
 	l.config.Organisation, l.config.VPCIdentity, l.config.Cluster, l.config.Endpoint = emulator.DefaultOrganisationSlug,
 		emulator.DefaultVPC, "k8s-test", cloud.URL
-	l.config.API = cloudconfig.API{RequestsPerSecond: 100_000, Burst: 100_000}
+	l.config.API = cloudconfig.API{CallTimeout: 600, RequestsPerSecond: 100_000, Burst: 100_000}
 	l.config.LoadBalancer.MaxTargets = size.maxTargets
 	l.restart()
 	m := externalServicesCluster{newServicesCluster(l), scale, cloud.Machines[size.nodes:]}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -22,7 +23,11 @@ func Page(root string) string { return filepath.Join(root, "docs", "reference", 
 type Row struct {
 	Test, Result string
 	Reason       string // why it does not pass; empty if it does
+	Message      string // what the message of a failure contains, as the reason says; empty if it may be any
 }
+
+// expectedMessage is the part of a reason that says what the message of a failure contains.
+var expectedMessage = regexp.MustCompile(`The message contains "([^"]+)"`)
 
 // Table reads the table of results in a document.
 func Table(path string) ([]Row, error) {
@@ -40,13 +45,18 @@ func Table(path string) ([]Row, error) {
 		if cells[0] != "" || len(cells) != 5 {
 			break
 		}
-		rows = append(rows, Row{strings.TrimSpace(cells[1]), strings.TrimSpace(cells[2]), strings.TrimSpace(cells[3])})
+		row := Row{Test: strings.TrimSpace(cells[1]), Result: strings.TrimSpace(cells[2]),
+			Reason: strings.TrimSpace(cells[3])}
+		if found := expectedMessage.FindStringSubmatch(row.Reason); found != nil {
+			row.Message = found[1]
+		}
+		rows = append(rows, row)
 	}
 	return rows, nil
 }
 
-// Compare returns an error that names each test whose result is not the documented one. With all, those count, too,
-// that are documented and did not run.
+// Compare returns an error that names each test whose result, or message of a failure, is not the documented one. With
+// all, those count, too, that are documented and did not run.
 func Compare(rows []Row, results []Result, all bool) error {
 	documented, ran := map[string]Row{}, map[string]bool{}
 	for _, row := range rows {
@@ -55,9 +65,15 @@ func Compare(rows []Row, results []Result, all bool) error {
 	var differences []error
 	for _, result := range results {
 		ran[result.Test] = true
-		if row := documented[result.Test]; row.Result != result.State {
+		row := documented[result.Test]
+		message := cmp.Or(result.Message, "it has no message")
+		switch {
+		case row.Result != result.State:
 			differences = append(differences, fmt.Errorf("%s: %s, documented is %q; %s", result.Test, result.State,
-				row.Result, cmp.Or(result.Message, "it has no message")))
+				row.Result, message))
+		case !strings.Contains(result.Message, row.Message):
+			differences = append(differences, fmt.Errorf("%s: %s, and the documented message contains %q; %s",
+				result.Test, result.State, row.Message, message))
 		}
 	}
 	for _, row := range rows {

@@ -73,12 +73,15 @@ func documented(t *testing.T, rows string) []Row {
 
 // TestCompare: what differs from the documentation is an error, with the reason.
 func TestCompare(t *testing.T) {
-	rows := documented(t, "| a | passed | |\n| b | failed | because |\n| c | skipped | so |\n")
-	want := []Row{{"a", "passed", ""}, {"b", "failed", "because"}, {"c", "skipped", "so"}}
+	rows := documented(t, "| a | passed | |\n| b | failed | Because. The message contains \"timed out\". |\n"+
+		"| c | skipped | so |\n")
+	want := []Row{{Test: "a", Result: "passed"}, {Test: "b", Result: "failed", Message: "timed out",
+		Reason: `Because. The message contains "timed out".`}, {Test: "c", Result: "skipped", Reason: "so"}}
 	if diff := cmp.Diff(want, rows); diff != "" {
 		t.Fatalf("rows (-want +got):\n%s", diff)
 	}
-	same := []Result{{Test: "a", State: "passed"}, {Test: "b", State: "failed"}, {Test: "c", State: "skipped"}}
+	same := []Result{{Test: "a", State: "passed"}, {Test: "b", State: "failed", Message: "it timed out"},
+		{Test: "c", State: "skipped", Message: "one node"}}
 	if err := Compare(rows, same, true); err != nil {
 		t.Errorf("the documented results: %v", err)
 	}
@@ -94,6 +97,11 @@ c: not run, documented is "skipped"`
 	if got == nil || got.Error() != wantErr {
 		t.Errorf("got %v, want %s", got, wantErr)
 	}
+	got = Compare(rows, []Result{{Test: "b", State: "failed", Message: "no answer"}}, false)
+	wantErr = `b: failed, and the documented message contains "timed out"; no answer`
+	if got == nil || got.Error() != wantErr {
+		t.Errorf("another message: got %v, want %s", got, wantErr)
+	}
 }
 
 // TestRender: the table of a run replaces the one in the documentation; a reason stays with its result.
@@ -103,7 +111,7 @@ func TestRender(t *testing.T) {
 	if want := header + "\n|---|---|---|\n| a | failed | because |\n| b | passed | |\n"; got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
 	}
-	if diff := cmp.Diff([]Row{{"a", "failed", "because"}, {"b", "passed", ""}},
+	if diff := cmp.Diff([]Row{{Test: "a", Result: "failed", Reason: "because"}, {Test: "b", Result: "passed"}},
 		documented(t, strings.SplitN(got, "\n", 3)[2])); diff != "" {
 		t.Errorf("it is read (-want +got):\n%s", diff)
 	}
@@ -116,7 +124,7 @@ func TestPage(t *testing.T) {
 		t.Fatalf("%d rows, error %v", len(rows), err)
 	}
 	for _, row := range rows {
-		if (row.Result == "passed") != (row.Reason == "") {
+		if (row.Result == "passed") != (row.Reason == "") || (row.Result == "failed") != (row.Message != "") {
 			t.Errorf("%s: %s, and the reason is %q", row.Test, row.Result, row.Reason)
 		}
 	}
