@@ -19,16 +19,26 @@ type workflow struct {
 		Uses      string `json:"uses"`
 		Container any    `json:"container"`
 		Services  any    `json:"services"`
-		Steps     []struct {
-			Uses string `json:"uses"`
-			Run  string `json:"run"`
-		} `json:"steps"`
+		Steps     []step `json:"steps"`
 	} `json:"jobs"`
 }
 
-// Workflows finds steps of GitHub workflows that anybody could not repeat: those that run anything but targets of the
-// Makefile; and what would have the release's secrets: actions of others than GitHub, or that could change tomorrow,
-// containers and workflows of others.
+type step struct {
+	Uses string `json:"uses"`
+	Run  string `json:"run"`
+	With struct {
+		Path string `json:"path"`
+	} `json:"with"`
+}
+
+// evidence is what targets write that explains their result, by target. A machine of GitHub is gone afterwards.
+func evidence() map[string]string {
+	return map[string]string{"bench": "dist/bench.json", "conformance": "dist/conformance", "soak": "dist/soak"}
+}
+
+// Workflows finds steps of GitHub workflows that anybody could not repeat, which run anything but targets of the
+// Makefile; those that lose what explains their result; and what would have the release's secrets: actions of others
+// than GitHub, or that could change tomorrow, containers and workflows of others.
 func Workflows(tree fs.FS) ([]Finding, error) {
 	var found []Finding
 	inWorkflows := func(p string) bool { return path.Dir(p) == workflowFolder }
@@ -55,11 +65,28 @@ func Workflows(tree fs.FS) ([]Finding, error) {
 				if problem := stepProblem(step.Uses, step.Run, targets); problem != "" {
 					found = append(found, Finding{p, 0, "job " + name + " " + problem})
 				}
+				if lost := lostEvidence(step.Run, job.Steps); lost != "" {
+					found = append(found, Finding{p, 0, "job " + name + " does not upload " + lost +
+						": nobody could see why it failed"})
+				}
 			}
 		}
 		return nil
 	})
 	return sorted(found), err
+}
+
+// lostEvidence is what a command writes and no step of its job uploads, nothing if there is none.
+func lostEvidence(run string, steps []step) string {
+	for _, target := range strings.Fields(run) {
+		written := evidence()[target]
+		if written != "" && !slices.ContainsFunc(steps, func(one step) bool {
+			return strings.HasPrefix(one.Uses, "actions/upload-artifact@") && one.With.Path == written
+		}) {
+			return written
+		}
+	}
+	return ""
 }
 
 // stepProblem says what is wrong with a step, nothing if it is fine.

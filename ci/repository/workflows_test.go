@@ -4,12 +4,22 @@ import "testing"
 
 func TestWorkflows(t *testing.T) {
 	check(t, Workflows, map[string]string{
-		"Makefile": ".PHONY: test\ntest:\n\n.PHONY: verify\nverify:\n",
+		"Makefile": ".PHONY: test\ntest:\n\n.PHONY: verify\nverify:\n\n.PHONY: soak\nsoak:\n",
 		".github/workflows/checks.yaml": `jobs:
   good:
     steps:
       - uses: actions/checkout@0123456789abcdef0123456789abcdef01234567 # v4
       - run: make verify test RACE=1 VERSION="$NAME"
+  kept:
+    steps:
+      - run: make soak SOAK_TIME=2h
+      - uses: actions/upload-artifact@0123456789abcdef0123456789abcdef01234567 # v4
+        with: {path: dist/soak}
+  lost:
+    steps:
+      - run: make soak
+      - uses: actions/upload-artifact@0123456789abcdef0123456789abcdef01234567 # v4
+        with: {path: dist/bench.json}
   script:
     steps:
       - run: go test ./...
@@ -30,6 +40,7 @@ func TestWorkflows(t *testing.T) {
 `,
 		"other/workflow.yaml": "jobs: {x: {steps: [{run: true}]}}",
 	},
+		".github/workflows/checks.yaml: job lost does not upload dist/soak: nobody could see why it failed",
 		`.github/workflows/checks.yaml: job missing runs "make deploy": the Makefile has no target deploy`,
 		".github/workflows/checks.yaml: job moving uses actions/checkout@v4: only actions of GitHub itself, at a "+
 			"commit, may see our secrets",

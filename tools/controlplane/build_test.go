@@ -240,8 +240,8 @@ func TestBuildsWaitForEachOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := listenFor("waiting for another build of the lab")
-	b := builder{root: root, name: "Kubernetes", module: "lab", program: "lab", pkg: ".", progress: l.check, first: 20 * time.Millisecond,
-		every: 20 * time.Millisecond}
+	b := builder{root: root, name: "Kubernetes", module: "lab", program: "lab", pkg: ".", progress: l.check,
+		first: 20 * time.Millisecond, every: 20 * time.Millisecond}
 	unlock, err := b.lock(t.Context(), filepath.Join(root, "bin", ".lab.lock"))
 	if err != nil {
 		t.Fatal(err)
