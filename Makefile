@@ -60,6 +60,7 @@ export LAB_KUBERNETES := $(if $(filter command,$(origin K8S)),$(K8S))
 .PHONY: lab
 lab: bin/lab ## build Kubernetes for the tests and the demo (K8S=1.34; other targets that use it take K8S, too)
 
+# The alerts are left out: they follow from metrics, which are the same with every version, and their tests take the longest.
 .PHONY: versions
 versions: ## run the demo, and the tests of the chart with an API server, on each supported version of Kubernetes (K8S=1.34: on one)
 	@for minor in $(or $(LAB_KUBERNETES),$(minors)); do \

@@ -199,7 +199,7 @@ func largeRoutes() []Budget {
 		},
 		{
 			"routes-5000-quiet", "one minute without changes, with routes to " + nodes + ", which are checked once", "",
-			0, 0.5, 2, 0.3, 0,
+			0, 0.5, 3, 0.3, 0,
 		},
 		{"routes-5000-replaced", "replacement of one of " + nodes + " with routes", "", 0, 0.5, 5, 0.3, 3},
 		{"routes-5000-joins", "500 nodes join " + nodes + " and get routes", ", for each new node", 5, 2, 510, 0.5, 3},

@@ -128,7 +128,8 @@ func (m externalServicesCluster) firstAddress() time.Duration {
 }
 
 // joiningNodes is the number of nodes whose joining is measured, one after the other. Chance decides of which Services
-// each of them is a target: with so many, the figure is 10 % above the average once in 10,000 times.
+// each of them is a target: with so many, the figure is hardly ever 10 % above the average. It is below it, because a
+// target of a Service is not replaced within the time of a health check after the one before.
 const joiningNodes = 30
 
 // joinWrites lets nodes join one after the other, and returns the writes for each of them and 1,000 target groups.
