@@ -78,7 +78,7 @@ func Workflows(tree fs.FS) ([]Finding, error) {
 
 // lostEvidence is what a command writes and no step of its job uploads, nothing if there is none.
 func lostEvidence(run string, steps []step) string {
-	for _, target := range strings.Fields(run) {
+	for _, target := range strings.FieldsSeq(run) {
 		written := evidence()[target]
 		if written != "" && !slices.ContainsFunc(steps, func(one step) bool {
 			return strings.HasPrefix(one.Uses, "actions/upload-artifact@") && one.With.Path == written
