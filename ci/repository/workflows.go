@@ -26,6 +26,7 @@ type workflow struct {
 type step struct {
 	Uses string `json:"uses"`
 	Run  string `json:"run"`
+	If   string `json:"if"`
 	With struct {
 		Path string `json:"path"`
 	} `json:"with"`
@@ -76,12 +77,13 @@ func Workflows(tree fs.FS) ([]Finding, error) {
 	return sorted(found), err
 }
 
-// lostEvidence is what a command writes and no step of its job uploads, nothing if there is none.
+// lostEvidence is what a command writes and no step of its job uploads if it fails, nothing if there is none.
 func lostEvidence(run string, steps []step) string {
-	for _, target := range strings.FieldsSeq(run) {
+	for target := range strings.FieldsSeq(run) {
 		written := evidence()[target]
 		if written != "" && !slices.ContainsFunc(steps, func(one step) bool {
-			return strings.HasPrefix(one.Uses, "actions/upload-artifact@") && one.With.Path == written
+			return strings.HasPrefix(one.Uses, "actions/upload-artifact@") && one.With.Path == written &&
+				(one.If == "always()" || one.If == "failure()")
 		}) {
 			return written
 		}

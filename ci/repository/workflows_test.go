@@ -14,12 +14,13 @@ func TestWorkflows(t *testing.T) {
     steps:
       - run: make soak SOAK_TIME=2h
       - uses: actions/upload-artifact@0123456789abcdef0123456789abcdef01234567 # v4
+        if: failure()
         with: {path: dist/soak}
   lost:
     steps:
       - run: make soak
       - uses: actions/upload-artifact@0123456789abcdef0123456789abcdef01234567 # v4
-        with: {path: dist/bench.json}
+        with: {path: dist/soak}
   script:
     steps:
       - run: go test ./...
