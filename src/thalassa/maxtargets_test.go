@@ -220,12 +220,14 @@ func TestBudgetOfSubsets(t *testing.T) {
 			large.populateZones(nodes+i, 1)
 			<-time.After(5 * time.Second)
 		}
+		<-time.After(time.Minute) // a target is not replaced within the time of a health check after another one
 		large.retargetedSubsets(services * changes)
 		large.forget()
 		for i := range changes {
 			large.nodes.remove("node-" + zonedMachine(i))
 			<-time.After(5 * time.Second)
 		}
+		<-time.After(time.Minute)
 		large.retargetedSubsets(services * changes)
 		large.evenZones()
 	})
