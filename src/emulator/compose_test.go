@@ -69,7 +69,12 @@ func TestComposeFile(t *testing.T) {
 	if _, declared := file.Volumes[volume]; !declared || path.Dir(state) != folder {
 		t.Errorf("the state is in %q, and the volumes are %q of %v", state, service.Volumes, file.Volumes)
 	}
-	name, _, _ := strings.Cut(service.Image[strings.LastIndex(service.Image, "/")+1:], ":")
+	reference, found := strings.CutPrefix(service.Image, "${EMULATOR_IMAGE:-")
+	reference, closed := strings.CutSuffix(reference, "}")
+	if !found || !closed {
+		t.Errorf("image %s, want one that EMULATOR_IMAGE replaces", service.Image)
+	}
+	name, _, _ := strings.Cut(path.Base(reference), ":")
 	test := service.Healthcheck.Test
 	for _, part := range []string{"Repository: " + quoted(name), quoted("--listen=" + listen),
 		"{" + quoted(folder) + "}", "{" + quoted(test[1:]...) + "}"} {

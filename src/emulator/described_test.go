@@ -46,8 +46,8 @@ func missed() int {
 		return 1
 	}
 	if names := checker.Missed(); len(names) > 0 {
-		fmt.Fprintf(os.Stderr, "no test gets 2xx from these operations of the OpenAPI document:\n%s\n",
-			strings.Join(names, "\n"))
+		fmt.Fprintf(os.Stderr, "no test gets 2xx or a described 501 from these operations of the OpenAPI "+
+			"document:\n%s\n", strings.Join(names, "\n"))
 		return 1
 	}
 	return 0
@@ -64,11 +64,7 @@ func TestEveryRouteIsDescribed(t *testing.T) {
 		t.Fatal(err)
 	}
 	served := append(slices.Clone(e.mux.patterns), e.api.Patterns()...)
-	// They answer 501 only.
-	unserved := []string{"GET /v1/kubernetes/clusters/{id}/kubeconfig", "GET /v1/machines/{id}/console"}
-	served = slices.DeleteFunc(served, func(pattern string) bool {
-		return slices.Contains(unserved, pattern) || pattern == "/"
-	})
+	served = slices.DeleteFunc(served, func(pattern string) bool { return pattern == "/" })
 	known := checker.Operations()
 	for _, pattern := range served {
 		if !slices.Contains(known, pattern) {

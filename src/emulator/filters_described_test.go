@@ -40,7 +40,11 @@ func TestFiltersAreDescribed(t *testing.T) {
 
 // isList reports whether the document says that the answer of an operation is a list.
 func isList(document *openapi.Document, operation *openapi.Operation) bool {
-	for _, media := range document.Response(operation.Responses["200"]).Content {
+	response := operation.Responses["200"]
+	if response == nil {
+		return false
+	}
+	for _, media := range document.Response(response).Content {
 		if media.Schema != nil && media.Schema.Items != nil {
 			return true
 		}
