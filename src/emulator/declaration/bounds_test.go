@@ -92,6 +92,9 @@ func limits(s *openapi.Schema, at []any) []bound {
 	if s.MaxLength != nil {
 		add("maxLength", strings.Repeat("a", *s.MaxLength+1), strings.Repeat("a", *s.MaxLength))
 	}
+	if s.MinItems != nil {
+		add("minItems", make([]any, *s.MinItems-1))
+	}
 	if s.Minimum != nil {
 		add("minimum", *s.Minimum-1, *s.Minimum)
 	}

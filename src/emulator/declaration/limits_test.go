@@ -71,6 +71,9 @@ func (l *limiter) resource(d *drive) {
 	sent := d.sent(false, nil)
 	d.refused(method, d.collection, sent, creation)
 	if !d.single() {
+		d.probed(method, d.collection, func() map[string]any { return sent }, l, d.resource.collection(), nil)
+	}
+	if !d.single() {
 		d.accepted(method, d.collection, func() map[string]any { return sent }, creation)
 	}
 	d.created(sent)
@@ -78,7 +81,9 @@ func (l *limiter) resource(d *drive) {
 		change := l.limits(d.Path, http.MethodPut, d.Fixed)
 		d.refused(http.MethodPut, d.path, d.sent(true, current), change)
 		d.changed(current)
-		d.accepted(http.MethodPut, d.path, func() map[string]any { return d.sent(true, d.settled()) }, change)
+		body := func() map[string]any { return d.sent(true, d.settled()) }
+		d.accepted(http.MethodPut, d.path, body, change)
+		d.probed(http.MethodPut, d.path, body, l, d.Path, d.Fixed)
 	}
 	d.deleted()
 }

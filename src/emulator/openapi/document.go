@@ -86,6 +86,7 @@ type Schema struct {
 	AllOf, AnyOf          []*Schema
 	Minimum, Maximum      *float64
 	MinLength, MaxLength  *int
+	MinItems              *int
 }
 
 // Read returns the document of JSON.
