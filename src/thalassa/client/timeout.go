@@ -35,8 +35,8 @@ func (t *timeout) expired() error {
 	if !t.arriving.Load() {
 		return fmt.Errorf("no answer within %s", t.limit)
 	}
-	return fmt.Errorf("the answer stopped for %s, or took longer than %s: limit the number of targets with "+
-		"loadBalancer.maxTargets, or raise api.callTimeout in the cloud-config", t.limit, listTimeouts*t.limit)
+	return fmt.Errorf("the answer stopped for %s, or took longer than %s: raise api.callTimeout in the cloud-config; "+
+		"lists of target groups become shorter with loadBalancer.maxTargets", t.limit, listTimeouts*t.limit)
 }
 
 // extend gives the call more time, because a part of its answer has arrived.
