@@ -68,10 +68,13 @@ type Comparison struct {
 	Health string
 	// State is the cloud's state of the load balancer ("ready"); "" if there is no load balancer.
 	State string
-	// Machines are the identities of the machines that are usable targets, sorted.
+	// Machines are the identities of the machines that are usable targets, sorted. They depend on the Service and the
+	// Nodes only.
 	Machines []string
-	// LeftOut means that a target is not usable now, or changes later, so that it has to be checked again.
+	// LeftOut means that a target is not usable now, so that it has to be checked again.
 	LeftOut bool
+	// Postponed means that some targets change later, which is no drift. It has to be checked again, too.
+	Postponed bool
 	// Notices are for the owner of the Service. Their order is stable.
 	Notices []Notice
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,6 +29,8 @@ type balancers struct {
 	executor  *executor
 	// writes are the last writes of Services, by their UIDs.
 	writes *store.TTLCache[lastWrite]
+	// began is when this process compared the first Service.
+	began func() time.Time
 }
 
 var _ cloud.LoadBalancers = (*balancers)(nil)
@@ -36,6 +40,7 @@ func newBalancers(c cloudconfig.Config, known *inventory.Inventory) *balancers {
 		config: c, settings: balancer.NewConfig(c), inventory: known,
 		executor: &executor{inventory: known, removals: &removals{}},
 		writes:   store.NewTTLCache[lastWrite](time.Hour),
+		began:    sync.OnceValue(time.Now),
 	}
 }
 
@@ -100,9 +105,25 @@ func (b *balancers) Apply(ctx context.Context, service *corev1.Service, plan clo
 	made, err := b.executor.apply(ctx, service, plan)
 	if len(made) > 0 {
 		last, _ := b.writes.Get(string(service.UID))
-		b.writes.Put(string(service.UID), lastWrite{time.Now(), last.lags})
+		if last.at = time.Now(); slices.ContainsFunc(made, mayHaveSetMachines) {
+			last.targets = last.at
+		}
+		b.writes.Put(string(service.UID), last)
 	}
 	return made, err
+}
+
+// mayHaveSetMachines reports whether a write has changed the targets of a Service, or may have.
+func mayHaveSetMachines(tried cloud.Attempt) bool {
+	_, sets := tried.Object.(balancer.SetMachines)
+	return sets && (tried.Err == nil || client.Uncertain(tried.Err))
+}
+
+// sinceTargets returns how long ago the targets of the Service changed last, or more. A process that has just begun
+// does not know that of the one before.
+func (b *balancers) sinceTargets(service *corev1.Service) time.Duration {
+	last, _ := b.writes.Get(string(service.UID))
+	return min(time.Since(last.targets), time.Since(b.began()))
 }
 
 // Refresh implements cloud.LoadBalancers.

@@ -72,12 +72,15 @@ type lastWrite struct {
 	// lags means that lists contained objects of the Service after the window, though their deletion was accepted. Then
 	// there is no window any more: the next look would write again.
 	lags bool
+	// targets is when the targets changed last; zero: not by this process.
+	targets time.Time
 }
 
 // listsLag records that lists do not show the last write of the Service.
 func (b *balancers) listsLag(service *corev1.Service) {
 	if last, known := b.writes.Get(string(service.UID)); known {
-		b.writes.Put(string(service.UID), lastWrite{last.at, true})
+		last.lags = true
+		b.writes.Put(string(service.UID), last)
 	}
 }
 

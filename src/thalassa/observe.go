@@ -45,7 +45,7 @@ func (b *balancers) completed(ctx context.Context, service *corev1.Service, o ba
 		}
 	}
 	o.Irremovable = b.executor.removals.irremovable(o.Groups)
-	since, _ := b.sinceWrite(service)
+	since := b.sinceTargets(service)
 	o.Settling = slices.ContainsFunc(o.Groups, func(group resource.TargetGroup) bool {
 		return group.HealthCheck != nil && since < group.HealthCheck.AcceptsWithin()
 	})

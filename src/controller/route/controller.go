@@ -97,6 +97,10 @@ type Controller struct {
 	free     checks[routeKey]     // the routes whose gateways no machine has
 	blocking checks[blockingNode] // the Nodes because of which routes that were left behind are not deleted
 	stale    workerpool.Stale
+	// unchecked means that the latest check for routes that were left behind failed, pause is the time until the next
+	// one: see followUp.
+	unchecked bool
+	pause     time.Duration
 }
 
 // New returns a controller that begins its work with Run. The error is that the Nodes' informer has ended.
@@ -213,9 +217,20 @@ func (c *Controller) reconcile(ctx context.Context, trigger string) {
 	if result.retry > 0 {
 		c.queue.AddAfter(nodeChange, result.retry)
 	}
-	if len(c.free) > 0 && c.period <= 0 {
-		c.queue.AddAfter(cloudChange, minFreeTime)
+	if c.period <= 0 && trigger != nodeChange {
+		c.followUp()
 	}
+}
+
+// followUp queues another check for routes that were left behind, if there are some or if it is not known. It is for
+// clouds without a check for drift. The pause doubles, because the cloud may refuse to delete a route for ever.
+func (c *Controller) followUp() {
+	if len(c.free) == 0 && !c.unchecked {
+		c.pause = 0
+		return
+	}
+	c.pause = min(max(2*c.pause, minFreeTime), maxFollowUp)
+	c.queue.AddAfter(cloudChange, c.pause)
 }
 
 // isStale says whether a write only needs a newer list.

@@ -57,10 +57,33 @@ func TestLeftBehindWithoutDriftPeriod(t *testing.T) {
 		wantIs(r, "writes of the start", r.writes(), "create main 10.244.1.0/24 by 10.0.0.1")
 		<-time.After(minFreeTime)
 		wantIs(r, "writes a minute later", r.writes(), "delete main 10.244.7.0/24 by 10.0.0.7")
-		<-time.After(minFreeTime)
+		<-time.After(3 * minFreeTime) // one more check finds that it is gone
 		r.cloud.deleteByHand("main", "10.244.1.0/24")
 		<-time.After(time.Hour)
 		wantIs(r, "writes without a check for drift", r.writes(), "")
+	})
+}
+
+// TestFollowUpsWithoutDriftPeriod: if the first check fails, another one follows; and a route that the cloud refuses to
+// delete is checked ever more rarely.
+func TestFollowUpsWithoutDriftPeriod(t *testing.T) {
+	inRig(t, func(r *rig) {
+		driftless := &driftlessCloud{fakeCloud: r.cloud}
+		r.cloud.createByHand("main", "10.244.7.0/24", "10.0.0.7")
+		r.cloud.set(func(c *fakeCloud) { c.listError = errors.New("machines cannot be listed") })
+		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
+		r.startWith(driftless)
+		wantIs(r, "writes of the start", r.writes(), "create main 10.244.1.0/24 by 10.0.0.1")
+		r.cloud.set(func(c *fakeCloud) { c.listError, c.writeError = nil, errors.New("not today") })
+		<-time.After(24 * time.Hour)
+		wantIs(r, "writes that are refused",
+			strings.Contains(r.writes(), "delete main 10.244.7.0/24 by 10.0.0.7"), true)
+		if lists := len(driftless.ages); lists > 120 {
+			t.Errorf("%d lists in a day, want about one an hour for the check, and some for what is refused", lists)
+		}
+		r.cloud.set(func(c *fakeCloud) { c.writeError = nil })
+		<-time.After(2 * time.Hour)
+		wantIs(r, "writes later", r.writes(), "delete main 10.244.7.0/24 by 10.0.0.7")
 	})
 }
 

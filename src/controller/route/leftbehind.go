@@ -18,6 +18,9 @@ import (
 // behind.
 const minFreeTime = time.Minute
 
+// maxFollowUp is the longest time between two checks for routes that were left behind, if there is no check for drift.
+const maxFollowUp = time.Hour
+
 // checks has what the latest checks in a row found, with the times of the first and the latest of them.
 type checks[K comparable] map[K]struct{ first, latest time.Time }
 
@@ -57,15 +60,15 @@ func (c *Controller) findLeftBehind(ctx context.Context, cluster cloud.PodNetwor
 		return !d.sizes[sizeOf(route.destination)] || ofOther
 	})
 	addresses := gatewaysOf(routes)
-	if len(addresses) == 0 {
+	if c.unchecked = false; len(addresses) == 0 {
 		c.free, c.blocking = nil, nil
 		return nil
 	}
 	free, err := c.provider.FreeAddresses(ctx, cluster, addresses)
 	c.findBlocking(err)
-	if err != nil {
+	if c.unchecked = err != nil; c.unchecked {
 		klog.FromContext(ctx).Error(err, "It is not known which machines have the addresses that unmanaged routes "+
-			"lead to; these routes do not change until the next check for drift")
+			"lead to; these routes do not change until the next check")
 		return nil
 	}
 	routes = slices.DeleteFunc(routes, func(route routeKey) bool { return !slices.Contains(free, route.gateway) })

@@ -58,6 +58,7 @@ type lifetimeState struct {
 	repair          repair
 	health          string    // of the targets, as a sentence
 	leftOutSince    time.Time // the time since which a target is not usable; zero: all are
+	postponedSince  time.Time // the time since which targets are to change later; zero: none are
 }
 
 // syncState is the state that is discarded when the load balancer is in sync.
@@ -122,7 +123,7 @@ func (s *serviceState) updateCause(req request, machines []string, refused strin
 	targets := slices.Equal(s.machines, machines) && slices.Equal(s.joining, req.targets.Joining) &&
 		s.incomplete == req.targets.Incomplete
 	switch {
-	case same && targets && (s.inSync || s.cause == causeDrift):
+	case same && targets && s.postponedSince.IsZero() && (s.inSync || s.cause == causeDrift):
 		s.cause = causeDrift
 	case same && (s.inSync || s.cause == causeNodes || s.cause == causeDrift):
 		s.cause = causeNodes
@@ -141,14 +142,22 @@ func (s *serviceState) observe(service *corev1.Service, found cloud.Comparison) 
 	leftOut := found.LeftOut || slices.ContainsFunc(found.Notices, func(one cloud.Notice) bool {
 		return one.Topic == cloud.Nodes
 	})
-	if !leftOut {
-		s.leftOutSince = time.Time{}
-	} else if s.leftOutSince.IsZero() {
-		s.leftOutSince = time.Now()
-	}
+	s.leftOutSince = since(s.leftOutSince, leftOut)
+	s.postponedSince = since(s.postponedSince, found.Postponed)
 	differs := s.drifted || (s.cause == causeDrift && len(found.Plan) > 0)
 	s.snapshot.Store(&snapshot{uid: service.UID, state: cmp.Or(found.State, "none"), targets: len(found.Machines),
 		drifted: differs, repairs: s.repair.times})
+}
+
+// since returns the time since which something is so, given the time until now; zero if it is not.
+func since(before time.Time, is bool) time.Time {
+	switch {
+	case !is:
+		return time.Time{}
+	case before.IsZero():
+		return time.Now()
+	}
+	return before
 }
 
 // recordLeft records the objects that a successful write left in the cloud.

@@ -135,16 +135,20 @@ func (c *Controller) syncManaged(ctx context.Context, s *serviceState, service *
 	return nil
 }
 
-// recheck queues a Service again if one of its targets is not usable: the cloud's list may not contain a new machine
-// yet.
+// recheck queues a Service again if one of its targets is not usable, because the cloud's list may not contain a new
+// machine yet, or changes later.
 func (c *Controller) recheck(s *serviceState, service *corev1.Service) {
-	if !s.leftOutSince.IsZero() {
-		c.queue.Enqueue(keyOf(service), priorityqueue.Relaxed, min(max(time.Since(s.leftOutSince), minRecheckDelay),
+	latest := s.leftOutSince
+	if s.postponedSince.After(latest) {
+		latest = s.postponedSince
+	}
+	if !latest.IsZero() {
+		c.queue.Enqueue(keyOf(service), priorityqueue.Relaxed, min(max(time.Since(latest), minRecheckDelay),
 			maxRecheckDelay))
 	}
 }
 
-// While a target is not usable, the time until the next check doubles, within these bounds.
+// Meanwhile, the time until the next check doubles, within these bounds.
 const (
 	minRecheckDelay = 5 * time.Second
 	maxRecheckDelay = 5 * time.Minute

@@ -20,8 +20,10 @@ func (r Request) Compare(targets, usable cloud.Targets, references References) (
 	d, notices := r.desire(targets, usable, references)
 	o := r.observed
 	found = cloud.Comparison{
-		Machines: d.Targets.Identities, Exists: !o.Empty(),
-		LeftOut: len(usable.Identities)+len(usable.Joining) < len(targets.Machines()) || d.Targets.Postponed,
+		// A change that was made by hand does not change these.
+		Machines: r.subset(usable, nil, false).Identities, Exists: !o.Empty(),
+		LeftOut:   len(usable.Identities)+len(usable.Joining) < len(targets.Machines()),
+		Postponed: d.Targets.Postponed,
 	}
 	managed, notices := d.open(o, notices, &found)
 	found.LeftOut = found.LeftOut || d.missing != nil // the missing object may be created or detached in the cloud

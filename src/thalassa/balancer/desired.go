@@ -102,7 +102,7 @@ func (r Request) desire(targets, usable cloud.Targets, found References) (desire
 	d, missing := r.resolve(found)
 	notices := slices.Clone(r.notices)
 	var problems []string
-	d.Desired, problems = serve(d.Owner, service, r.subset(usable))
+	d.Desired, problems = serve(d.Owner, service, r.subset(usable, r.observed.machines(), r.observed.Settling))
 	for _, problem := range problems {
 		notices = append(notices, settingNotice(reasonUnsupported, problem))
 	}

@@ -27,14 +27,15 @@ func (a *annotations) registerMaxTargets() {
 	}, annotation.Int(0, cloudconfig.MaxTargetsLimit, "nodes"), 0)
 }
 
-// subset returns the usable targets, or some of them if the number of targets is limited. With the policy Local the
-// number is not limited: only nodes with a ready endpoint are targets then, and each of them has a share of the pods.
-func (r Request) subset(usable cloud.Targets) cloud.Targets {
+// subset returns the usable targets, or some of them if the number of targets is limited, given those in the cloud. With
+// the policy Local the number is not limited: only nodes with a ready endpoint are targets then, and each of them has a
+// share of the pods.
+func (r Request) subset(usable cloud.Targets, observed []string, settling bool) cloud.Targets {
 	limit := r.maxTargets()
 	if limit == 0 || helpers.RequestsOnlyLocalTraffic(r.service) {
 		return usable
 	}
-	return usable.Subset(string(r.service.UID), limit, r.observed.machines(), r.observed.Settling)
+	return usable.Subset(string(r.service.UID), limit, observed, settling)
 }
 
 // maxTargets returns the largest number of targets; 0 if there is no limit. If the annotation is invalid, the limit of

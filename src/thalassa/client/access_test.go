@@ -92,7 +92,7 @@ func TestAdoptDuringAnOutage(t *testing.T) {
 		if c.transport.limiter.paused() > 0 {
 			t.Error("trying delays other calls")
 		}
-		if finished, err := c.transport.circuit.begin(); err != nil {
+		if finished, _, err := c.transport.circuit.begin(); err != nil {
 			t.Errorf("trying opened the circuit: %v", err)
 		} else {
 			finished(t.Context(), nil)

@@ -39,12 +39,14 @@ func newCircuit(open prometheus.Gauge) *circuit {
 	})}
 }
 
-// begin says whether an attempt may be made; it is reported through finished.
-func (c *circuit) begin() (finished func(context.Context, *Error), err error) {
+// begin says whether an attempt may be made; it is reported through finished, once. Trial means that no other call is
+// made until then.
+func (c *circuit) begin() (finished func(context.Context, *Error), trial bool, err error) {
 	done, err := c.breaker.Allow()
 	if err != nil {
-		return nil, fmt.Errorf("%w; the latest call to reach it: %w", errOpen, c.latest())
+		return nil, false, fmt.Errorf("%w; the latest call to reach it: %w", errOpen, c.latest())
 	}
+	trial = c.breaker.State() == gobreaker.StateHalfOpen
 	return func(ctx context.Context, failure *Error) {
 		// A caller who gives up says nothing about the cloud; our own deadline does.
 		away := failure != nil && errors.Is(failure, ErrUnavailable) && !errors.Is(context.Cause(ctx), context.Canceled)
@@ -52,7 +54,7 @@ func (c *circuit) begin() (finished func(context.Context, *Error), err error) {
 			c.last.Store(failure)
 		}
 		done(!away)
-	}, nil
+	}, trial, nil
 }
 
 func (c *circuit) latest() error {

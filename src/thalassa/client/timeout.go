@@ -17,8 +17,8 @@ type timeout struct {
 	limit     time.Duration // without an answer, or without more of it
 	end, last time.Time     // of the call, and the latest end that it may have
 	timer     *time.Timer
-	arriving  atomic.Bool // a part of the answer has arrived
-	arrived   func()      // called when the first part of an attempt's answer has; nil: it was, or need not be
+	arriving  atomic.Bool // a part of this attempt's answer has arrived
+	arrived   func()      // called when the first part has; nil: it was, or need not be
 }
 
 // startTimeout returns a context that ends with ctx, or when the time is over. Stop frees what it needs.
@@ -28,6 +28,12 @@ func startTimeout(ctx context.Context, limit time.Duration) (ended context.Conte
 	t = &timeout{limit: limit, end: now.Add(limit), last: now.Add(listTimeouts * limit)}
 	t.timer = time.AfterFunc(limit, func() { cancel(t.expired()) })
 	return ctx, t, func() { t.timer.Stop(); cancel(nil) }
+}
+
+// begin begins an attempt.
+func (t *timeout) begin() {
+	t.arrived = nil
+	t.arriving.Store(false)
 }
 
 // expired is the reason why the call ended.

@@ -126,15 +126,17 @@ func (t *transport) again(open context.Context, c *call, failure *Error) bool {
 // attempt is one HTTP exchange of a call. It is begun only until open ends, and lasts until ctx does.
 func (t *transport) attempt(ctx, open context.Context, c *call) *Error {
 	c.status, c.received = 0, 0
-	finished, err := t.circuit.begin()
+	finished, trial, err := t.circuit.begin()
 	if err != nil {
 		return c.failure(err)
 	}
-	// A list may take minutes. The cloud is there as soon as it arrives, and other calls do not wait for its end.
-	arrived := false
-	c.timeout.arrived = func() { finished(ctx, nil); arrived = true }
+	c.timeout.begin()
+	reported := false
+	if trial { // a list may take minutes: the cloud is there as soon as it arrives, and other calls do not wait for its end
+		c.timeout.arrived = func() { finished(ctx, nil); reported = true }
+	}
 	failure := t.exchange(ctx, open, c, t.access.Load())
-	if !arrived {
+	if !reported {
 		finished(ctx, failure)
 	}
 	return failure
