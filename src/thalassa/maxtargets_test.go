@@ -2,6 +2,7 @@ package thalassa
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,9 +10,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/thalassa-cloud/client-go/iaas"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cloud-provider/service/helpers"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/providerid"
 )
@@ -168,6 +174,122 @@ func TestMaxTargetsReplacesMachines(t *testing.T) {
 		if writes := l.writes(); len(writes) != 2 {
 			t.Errorf("the writes are %v, want one for each port", writes)
 		}
+	})
+}
+
+// TestMaxTargetsDrift: targets that were replaced by hand are drift, as without a limit.
+func TestMaxTargetsDrift(t *testing.T) {
+	for _, mode := range []string{"repair", "report"} {
+		synctest.Test(t, func(t *testing.T) {
+			l := newFeatureLab(t)
+			l.config.LoadBalancer.Drift = mode
+			l.restart()
+			nodes, web := l.nodes("a", "b", "c", "d", "e"), serviceWith(annotated("max-targets", "2"))
+			for _, node := range nodes {
+				node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+			}
+			l.settle(web, nodes)
+			before := l.targetCount("before", 2)
+			l.watching(web)
+			<-time.After(time.Minute)
+			var others []string
+			for _, node := range nodes {
+				if machine, _ := identify(node); !slices.Contains(before, machine) && len(others) < 2 {
+					others = append(others, machine)
+				}
+			}
+			slices.Sort(others)
+			l.warnings()
+			l.setTargets(others...)
+			<-time.After(2*driftPeriod + time.Minute)
+			want := map[string][]string{"repair": before, "report": others}[mode]
+			if after := l.targetCount(mode, 2); !slices.Equal(after, want) {
+				t.Errorf("%s: %v became %v by hand, and is %v", mode, before, others, after)
+			}
+			l.reported(mode, "LoadBalancerDrifted", "2 machines become")
+		})
+	}
+}
+
+// setTargets replaces the targets of all target groups, as somebody else does.
+func (l *lab) setTargets(machines ...string) {
+	l.Helper()
+	groups, err := l.api().ListTargetGroups(l.Context(), nil)
+	if err != nil {
+		l.Fatal(err)
+	}
+	batch := iaas.TargetGroupAttachmentsBatch{}
+	for _, machine := range machines {
+		batch.Attachments = append(batch.Attachments, iaas.AttachTarget{ServerIdentity: machine})
+	}
+	for _, group := range groups {
+		batch.TargetGroupID = group.Identity
+		if err := l.api().SetTargetGroupServerAttachments(l.Context(), batch); err != nil {
+			l.Fatal(err)
+		}
+	}
+}
+
+// TestMaxTargetsAfterRestart: a process that begins between the two steps of a replacement does not make the second one
+// at once, because it does not know how long the cloud has had the new targets.
+func TestMaxTargetsAfterRestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newFeatureLab(t)
+		nodes, web := l.nodes("a"), serviceWith(annotated("max-targets", "1"))
+		l.settle(web, nodes)
+		first := l.targetCount("one node", 1)
+		<-time.After(time.Minute)
+		preferred := ""
+		for i := 0; preferred == ""; i++ {
+			both := cloud.Targets{Identities: slices.Sorted(slices.Values([]string{first[0], zonedMachine(i)})),
+				Names: []string{"", ""}}
+			if both.Subset(string(web.UID), 1, nil, false).Identities[0] != first[0] {
+				preferred = zonedMachine(i)
+			}
+		}
+		if _, err := l.emulator.AddMachine(emulator.MachineSpec{Name: "b", Identity: preferred}); err != nil {
+			t.Fatal(err)
+		}
+		nodes = append(nodes, readyNode(preferred))
+		l.settle(web, nodes)
+		both := l.targetCount("the other one joins", 2)
+		l.restart()
+		l.settle(web, nodes)
+		if now := l.targetCount("after a restart", 2); !slices.Equal(now, both) {
+			t.Errorf("%v became %v", both, now)
+		}
+		<-time.After(time.Minute)
+		l.settle(web, nodes)
+		if last := l.targetCount("later", 1); slices.Equal(last, first) {
+			t.Errorf("%v is what was there before", last)
+		}
+	})
+}
+
+// TestMaxTargetsWithRefusedWrites: a write that the cloud refuses again and again does not keep targets that have lost
+// their places.
+func TestMaxTargetsWithRefusedWrites(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newFeatureLab(t)
+		nodes := l.nodes("a", "b", "c", "d")
+		web := serviceWith(annotated("max-targets", "4", "health-check-interval", "60", "health-check-up-threshold",
+			"6"))
+		l.settle(web, nodes)
+		cluster := l.watching(web)
+		<-time.After(time.Hour)
+		l.targetCount("four", 4)
+		if _, err := l.emulator.Inject(fault.Rule{Operation: "PUT /v1/loadbalancers*", Effect: fault.Effect{
+			Kind: fault.Refuse, Status: http.StatusBadRequest}}); err != nil {
+			t.Fatal(err)
+		}
+		web.Finalizers = []string{helpers.LoadBalancerCleanupFinalizer}
+		annotated("max-targets", "2", "idle-connection-timeout", "120")(web)
+		services := cluster.CoreV1().Services(web.Namespace)
+		if _, err := services.Update(t.Context(), web, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(time.Hour)
+		l.targetCount("two", 2)
 	})
 }
 

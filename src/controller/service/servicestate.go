@@ -143,7 +143,6 @@ func (s *serviceState) observe(service *corev1.Service, found cloud.Comparison) 
 		return one.Topic == cloud.Nodes
 	})
 	s.leftOutSince = since(s.leftOutSince, leftOut)
-	s.postponedSince = since(s.postponedSince, found.Postponed)
 	differs := s.drifted || (s.cause == causeDrift && len(found.Plan) > 0)
 	s.snapshot.Store(&snapshot{uid: service.UID, state: cmp.Or(found.State, "none"), targets: len(found.Machines),
 		drifted: differs, repairs: s.repair.times})
@@ -173,6 +172,7 @@ func (s *serviceState) recordWrite() { s.written, s.inSync = true, false }
 // recordInSync records that nothing differs and that the load balancer is ready.
 func (s *serviceState) recordInSync(service *corev1.Service, found cloud.Comparison) {
 	s.inSync, s.refused, s.syncState = true, "", syncState{}
+	s.postponedSince = since(s.postponedSince, found.Postponed)
 	s.observe(service, found)
 }
 
