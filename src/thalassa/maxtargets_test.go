@@ -283,12 +283,14 @@ func TestMaxTargetsWithRefusedWrites(t *testing.T) {
 			t.Fatal(err)
 		}
 		web.Finalizers = []string{helpers.LoadBalancerCleanupFinalizer}
-		annotated("max-targets", "2", "idle-connection-timeout", "120")(web)
-		services := cluster.CoreV1().Services(web.Namespace)
-		if _, err := services.Update(t.Context(), web, metav1.UpdateOptions{}); err != nil {
-			t.Fatal(err)
+		for _, change := range [][]string{{"idle-connection-timeout", "120"}, {"max-targets", "2"}} {
+			annotated(change...)(web)
+			services := cluster.CoreV1().Services(web.Namespace)
+			if _, err := services.Update(t.Context(), web.DeepCopy(), metav1.UpdateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			<-time.After(time.Hour)
 		}
-		<-time.After(time.Hour)
 		l.targetCount("two", 2)
 	})
 }
