@@ -89,6 +89,12 @@ func (t Targets) Subset(uid string, limit int, observed []string, settling bool)
 	return t
 }
 
+// UsesObserved reports whether the targets that Subset chooses depend on those in the cloud, apart from those that it
+// postpones.
+func (t Targets) UsesObserved() bool {
+	return len(t.Joining)+len(t.Unknown) > 0 || t.ranking != nil && len(t.ranking.notReady) > 0
+}
+
 // shareThatStays is the part of the targets that one write leaves: one of four.
 const shareThatStays = 4
 
@@ -143,33 +149,65 @@ func matching(chosen, machines, names []string) (found, foundNames []string) {
 }
 
 // chooseReady returns limit of the candidates, or all if there are fewer. Candidates that are neither ready nor
-// observed are chosen last. All lists are sorted.
+// observed are chosen last. All lists are sorted; the candidates are machines of the ranking.
 func (r *ranking) chooseReady(seed uint64, limit int, candidates, observed []string) []string {
-	ready, others := candidates, []string(nil)
-	if len(r.notReady) > 0 {
-		isOther := func(machine string) bool {
-			_, isTarget := slices.BinarySearch(observed, machine)
-			_, isNotReady := slices.BinarySearch(r.notReady, machine)
-			return isNotReady && !isTarget
+	members := r.members(candidates)
+	var others []string
+	for _, machine := range r.notReady {
+		if contains(candidates, machine) && !contains(observed, machine) {
+			others = append(others, machine)
 		}
-		ready = slices.DeleteFunc(slices.Clone(candidates), isOther)
-		others = slices.DeleteFunc(slices.Clone(candidates), func(machine string) bool { return !isOther(machine) })
 	}
-	chosen := r.choose(seed, limit, ready)
-	if missing := limit - len(chosen); missing > 0 && len(others) > 0 {
-		chosen = slices.Concat(chosen, r.choose(seed, missing, others))
-		slices.Sort(chosen)
+	if len(others) == 0 {
+		return r.pick(seed, limit, members)
+	}
+	last := make([][]int32, len(members))
+	for _, machine := range others {
+		at, _ := slices.BinarySearch(r.machines, machine)
+		last[r.zones[at]] = append(last[r.zones[at]], int32(at)) //nolint:gosec // a cluster has fewer nodes
+	}
+	first := slices.Clone(members)
+	for zone, positions := range last {
+		if len(positions) > 0 {
+			first[zone] = withoutPositions(members[zone], positions)
+		}
+	}
+	chosen := r.pick(seed, limit, first)
+	if missing := limit - len(chosen); missing > 0 {
+		chosen = sorted(chosen, r.pick(seed, missing, last))
 	}
 	return chosen
+}
+
+// withoutPositions returns the positions that are not in the other list. Both are sorted.
+func withoutPositions(positions, others []int32) []int32 {
+	left := make([]int32, 0, len(positions))
+	for _, one := range positions {
+		if len(others) > 0 && one == others[0] {
+			others = others[1:]
+			continue
+		}
+		left = append(left, one)
+	}
+	return left
 }
 
 // choose returns limit of the candidates, or all if there are fewer. Both lists are sorted; the candidates are machines
 // of the ranking.
 func (r *ranking) choose(seed uint64, limit int, candidates []string) []string {
-	members := r.all
+	return r.pick(seed, limit, r.members(candidates))
+}
+
+// members returns the indexes of the candidates, by zone, which do not change.
+func (r *ranking) members(candidates []string) [][]int32 {
 	if len(candidates) < len(r.machines) {
-		members = r.byZone(candidates)
+		return r.byZone(candidates)
 	}
+	return r.all
+}
+
+// pick returns limit of the machines with these indexes, which are by zone, or all if there are fewer.
+func (r *ranking) pick(seed uint64, limit int, members [][]int32) []string {
 	sizes := make([]int, len(members))
 	for zone, positions := range members {
 		sizes[zone] = len(positions)
