@@ -27,9 +27,9 @@ func (a *annotations) registerMaxTargets() {
 	}, annotation.Int(0, cloudconfig.MaxTargetsLimit, "nodes"), 0)
 }
 
-// subset returns the usable targets, or some of them if the number of targets is limited, given those in the cloud. With
-// the policy Local the number is not limited: only nodes with a ready endpoint are targets then, and each of them has a
-// share of the pods.
+// subset returns the usable targets, or some of them if the number of targets is limited, given those in the cloud.
+// With the policy Local the number is not limited: only nodes with a ready endpoint are targets then, and each of them
+// has a share of the pods.
 func (r Request) subset(usable cloud.Targets, observed []string, settling bool) cloud.Targets {
 	limit := r.maxTargets()
 	if limit == 0 || helpers.RequestsOnlyLocalTraffic(r.service) {

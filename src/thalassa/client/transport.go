@@ -132,7 +132,8 @@ func (t *transport) attempt(ctx, open context.Context, c *call) *Error {
 	}
 	c.timeout.begin()
 	reported := false
-	if trial { // a list may take minutes: the cloud is there as soon as it arrives, and other calls do not wait for its end
+	if trial {
+		// A list may take minutes. The cloud is there as soon as it arrives, and other calls do not wait for its end.
 		c.timeout.arrived = func() { finished(ctx, nil); reported = true }
 	}
 	failure := t.exchange(ctx, open, c, t.access.Load())
