@@ -172,7 +172,8 @@ func (c *Controller) nodeChanged(before, after *corev1.Node, initial bool) {
 	if initial {
 		return
 	}
-	if before == nil || after == nil {
+	// A node that is not ready any more changes no target, and is not preferred for new ones.
+	if before == nil || after == nil || cloud.Ready(before) != cloud.Ready(after) {
 		c.nodeSet.invalidate()
 	}
 	if differs, removed := nodeDiffers(before, after); differs {

@@ -131,6 +131,33 @@ func TestNodeBecomesReady(t *testing.T) {
 	})
 }
 
+// TestNodeIsNotReadyAnyMore: a Service that comes later gets the other node, if it has one target.
+func TestNodeIsNotReadyAnyMore(t *testing.T) {
+	inRig(t, func(r *rig) {
+		setReady := func(status corev1.ConditionStatus) func(*corev1.Node) {
+			return func(n *corev1.Node) {
+				n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status}}
+			}
+		}
+		chosen := func() string {
+			targets, err := r.controller.nodeSet.targets()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return targets.Subset("uid", 1, nil, false).Names[0]
+		}
+		r.changeNode("a", setReady(corev1.ConditionTrue))
+		r.changeNode("b", setReady(corev1.ConditionTrue))
+		r.startWithService(1)
+		first := chosen()
+		r.changeNode(first, setReady(corev1.ConditionUnknown))
+		r.waitForSync()
+		if now := chosen(); now == first {
+			t.Errorf("%s is chosen although it is not ready any more", now)
+		}
+	})
+}
+
 // TestNodeNetworkUnavailable: a node is not added before it has a network, and is not removed when the network is
 // missing later.
 func TestNodeNetworkUnavailable(t *testing.T) {
