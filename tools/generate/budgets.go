@@ -32,14 +32,16 @@ Tests check these limits in every version. They count the requests that the emul
 %s
 ## Thalassa Cloud: measured
 
-%s measures these values on your machine, with an emulator in its own process, and writes them to %s. It fails if a value is above
-the limit. A time or a size of memory may be %d times the limit, because machines differ. So may calls and data of the controllers of nodes (rows
-with nodes and without routes or Services), because they list machines every six seconds, however long the work takes. Only
-%s measures the rows with 2,000 and 10,000 Services.
+%s measures these values on your machine, with an emulator in its own process, and writes them to %s.
+It fails if a value is above the limit. A time or a size of memory may be %d times the limit, because machines differ.
+So may calls and data of the controllers of nodes (rows with nodes and without routes or Services), because they list
+machines every six seconds, however long the work takes. Only %s measures the rows with 2,000 and
+10,000 Services.
 
-Half of the Services have one port, half have two, and all nodes are targets of each Service, unless the row says otherwise. A row with
-Services is what the service controller alone costs. One minute of it is a fifth of a check for drift. The controllers of nodes and of routes
-have rows of their own. Their periodic work runs ten times as often as usual, so one minute takes six seconds.
+Half of the Services have one port, half have two, and all nodes are targets of each Service, unless the row says
+otherwise. A row with Services is what the service controller alone costs. One minute of it is a fifth of a check for
+drift. The controllers of nodes and of routes have rows of their own. Their periodic work runs ten times as often as
+usual, so one minute takes six seconds.
 
 %s
 ## IronCore: counted

@@ -60,8 +60,8 @@ func (c *Controller) findLeftBehind(ctx context.Context, cluster cloud.PodNetwor
 		return !d.sizes[sizeOf(route.destination)] || ofOther
 	})
 	addresses := gatewaysOf(routes)
-	if c.unchecked = false; len(addresses) == 0 {
-		c.free, c.blocking = nil, nil
+	if len(addresses) == 0 {
+		c.free, c.blocking, c.unchecked = nil, nil, false
 		return nil
 	}
 	free, err := c.provider.FreeAddresses(ctx, cluster, addresses)

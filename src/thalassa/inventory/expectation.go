@@ -20,8 +20,8 @@ func (i *Inventory) expectAfter(owner string, err error) {
 func (i *Inventory) ExpectFromPreviousLeader(owner string) {
 	first := i.balancers.FirstList()
 	_, expected := i.expectations.Get(owner)
-	_, listed := i.knownOwners.Get(owner)
-	if !expected && !listed && (first.IsZero() || time.Since(first) <= store.VisibilityDelay) {
+	_, known := i.knownOwners.Get(owner)
+	if !expected && !known && (first.IsZero() || time.Since(first) <= store.VisibilityDelay) {
 		i.expect(owner)
 	}
 }
@@ -31,7 +31,7 @@ func (i *Inventory) expect(owner string) { i.expectations.Put(owner, time.Now())
 // OwnerKnown records that the previous leader's objects of the owner are not expected: lists contain objects of it, or
 // it had none when this process began to create them.
 func (i *Inventory) OwnerKnown(owner string) {
-	if _, listed := i.knownOwners.Get(owner); !listed {
+	if _, known := i.knownOwners.Get(owner); !known {
 		i.knownOwners.Put(owner, time.Now())
 	}
 }
