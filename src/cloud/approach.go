@@ -23,12 +23,12 @@ func (r *ranking) approach(seed uint64, limit int, chosen, present []string, set
 	return chosen, false
 }
 
-// common returns the machines that are in both lists, which are sorted.
+// common returns the machines that are in both lists, in the order of the first one. The others are sorted.
 func common(machines, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(machines), func(one string) bool { return !contains(others, one) })
 }
 
-// without returns the machines that are not in the other list. Both are sorted.
+// without returns the machines that are not in the other list, which is sorted.
 func without(machines, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(machines), func(one string) bool { return contains(others, one) })
 }
@@ -38,7 +38,7 @@ func contains(machines []string, one string) bool {
 	return is
 }
 
-// sorted returns the machines of both lists.
+// sorted returns the machines of both lists, sorted.
 func sorted(machines, others []string) []string {
 	all := slices.Concat(machines, others)
 	slices.Sort(all)

@@ -186,7 +186,7 @@ func (t Targets) Only(existing, unknown []string) Targets {
 	}
 	filter := func(machines, all, names []string) (filteredIdentities, filteredNames []string) {
 		for i, identity := range all {
-			if _, found := slices.BinarySearch(machines, identity); found {
+			if contains(machines, identity) {
 				filteredIdentities, filteredNames = append(filteredIdentities, identity),
 					append(filteredNames, names[i])
 			}
@@ -218,13 +218,8 @@ func (t Targets) Machines() []string {
 // observed one.
 func (t Targets) Over(observed []string) []string {
 	if len(t.Joining)+len(t.Unknown) > 0 {
-		staying := slices.DeleteFunc(slices.Concat(t.Joining, t.Unknown), func(one string) bool {
-			_, isTarget := slices.BinarySearch(observed, one)
-			return !isTarget
-		})
-		t.Identities = slices.Concat(t.Identities, staying)
-		slices.Sort(t.Identities)
-		t.Identities = slices.Compact(t.Identities) // two Nodes may be on one machine
+		staying := common(slices.Concat(t.Joining, t.Unknown), observed)
+		t.Identities = slices.Compact(sorted(t.Identities, staying)) // two Nodes may be on one machine
 	}
 	if len(t.Identities) == 0 && t.Incomplete {
 		return observed
