@@ -15,6 +15,8 @@ type ranking struct {
 	hashes     []uint64  // of the machines
 	zones      []int     // of the machines: indexes of zoneHashes
 	all        [][]int32 // the indexes of the machines, by zone
+	usual      []string  // the machines that are not joining: the candidates of most Services
+	usualZones [][]int32 // the indexes of these, by zone
 	zoneHashes []uint64
 	notReady   []string // the machines of Nodes that are not ready, sorted
 }
@@ -80,6 +82,7 @@ func (t Targets) Subset(uid string, limit int, observed []string, settling bool)
 	chosen := ranking.chooseReady(seed, limit, candidates, observed)
 	chosen, t.Postponed = ranking.approach(seed, limit, chosen, common(observed, candidates), settling)
 	all, names := t.Identities, t.Names
+	t.machines = nil
 	t.Identities, t.Names = matching(chosen, all, names)
 	t.Joining, t.JoiningNames = matching(chosen, t.Joining, t.JoiningNames)
 	t.Unknown, t.UnknownNames = matching(chosen, t.Unknown, t.UnknownNames)
@@ -89,10 +92,13 @@ func (t Targets) Subset(uid string, limit int, observed []string, settling bool)
 	return t
 }
 
-// UsesObserved reports whether the targets that Subset chooses depend on those in the cloud, apart from those that it
-// postpones.
-func (t Targets) UsesObserved() bool {
-	return len(t.Joining)+len(t.Unknown) > 0 || t.ranking != nil && len(t.ranking.notReady) > 0
+// DependOn reports whether Subset would choose other targets if these were not those in the cloud, apart from targets
+// that it postpones. The observed ones are sorted.
+func (t Targets) DependOn(observed []string) bool {
+	if len(common(t.Joining, observed)) > 0 || len(common(t.Unknown, observed)) > 0 {
+		return true
+	}
+	return t.ranking != nil && len(t.ranking.notReady) > 0 && len(common(observed, t.ranking.notReady)) > 0
 }
 
 // matching returns the machines that were chosen, with their names. All lists are sorted by machine.
@@ -155,12 +161,20 @@ func (r *ranking) choose(seed uint64, limit int, candidates []string) []string {
 	return r.pick(seed, limit, r.members(candidates))
 }
 
+// setUsual prepares the candidates that most Services have, which are machines of the ranking.
+func (r *ranking) setUsual(candidates []string) {
+	r.usual, r.usualZones = candidates, r.members(candidates)
+}
+
 // members returns the indexes of the candidates, by zone, which do not change.
 func (r *ranking) members(candidates []string) [][]int32 {
-	if len(candidates) < len(r.machines) {
-		return r.byZone(candidates)
+	switch {
+	case len(candidates) == len(r.machines):
+		return r.all
+	case len(r.usual) > 0 && len(candidates) == len(r.usual) && &candidates[0] == &r.usual[0]:
+		return r.usualZones
 	}
-	return r.all
+	return r.byZone(candidates)
 }
 
 // pick returns limit of the machines with these indexes, which are by zone, or all if there are fewer.

@@ -54,7 +54,8 @@ type Targets struct {
 	// ones.
 	Postponed bool
 
-	ranking *ranking // of all machines of eligible Nodes
+	machines []string // what Machines returns; nil if it is not computed yet
+	ranking  *ranking // of all machines of eligible Nodes
 }
 
 // ChooseTargets returns the machines of all Nodes that may receive traffic: those that are not excluded by the standard
@@ -97,7 +98,9 @@ func ChooseTargets(nodes []*corev1.Node, identify Identify) Targets {
 	targets.Joining, targets.JoiningNames = sortByIdentity(targets.Joining, targets.JoiningNames)
 	targets.Excluded, targets.ExcludedNames = sortByIdentity(targets.Excluded, targets.ExcludedNames)
 	targets.Incomplete = targets.Incomplete || len(targets.Joining) > 0
-	targets.ranking = newRanking(targets.Machines(), zoneOf, notReady)
+	targets.machines = targets.Machines()
+	targets.ranking = newRanking(targets.machines, zoneOf, notReady)
+	targets.ranking.setUsual(targets.Identities)
 	return targets
 }
 
@@ -194,7 +197,7 @@ func (t Targets) Only(existing, unknown []string) Targets {
 		return filteredIdentities, filteredNames
 	}
 	only := t
-	only.Incomplete = true
+	only.Incomplete, only.machines = true, nil
 	only.Identities, only.Names = filter(existing, t.Identities, t.Names)
 	only.Joining, only.JoiningNames = filter(existing, t.Joining, t.JoiningNames)
 	only.Unknown, only.UnknownNames = filter(unknown, slices.Concat(t.Identities, t.Joining),
@@ -203,9 +206,13 @@ func (t Targets) Only(existing, unknown []string) Targets {
 	return only
 }
 
-// Machines returns all machines, including those of joining nodes, sorted.
+// Machines returns all machines, including those of joining nodes, sorted. Each call for what ChooseTargets returned
+// returns the same slice, which must not be changed.
 func (t Targets) Machines() []string {
-	if len(t.Joining) == 0 {
+	switch {
+	case t.machines != nil:
+		return t.machines
+	case len(t.Joining) == 0:
 		return t.Identities
 	}
 	all := slices.Concat(t.Identities, t.Joining)
@@ -217,8 +224,7 @@ func (t Targets) Machines() []string {
 // incomplete does not replace the observed one. Machines that are joining or unknown are in the set if they are in the
 // observed one.
 func (t Targets) Over(observed []string) []string {
-	if len(t.Joining)+len(t.Unknown) > 0 {
-		staying := common(slices.Concat(t.Joining, t.Unknown), observed)
+	if staying := common(slices.Concat(t.Joining, t.Unknown), observed); len(staying) > 0 {
 		t.Identities = slices.Compact(sorted(t.Identities, staying)) // two Nodes may be on one machine
 	}
 	if len(t.Identities) == 0 && t.Incomplete {

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/thalassa-cloud/thalassa-ccm/src/budget/benchtest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
@@ -170,6 +172,8 @@ func newExternalServicesCluster(b *testing.B, size clusterSize) externalServices
 	l.restart()
 	m := externalServicesCluster{newServicesCluster(l), scale, cloud.Machines[size.nodes:]}
 	m.populate(cloud.Machines[:size.nodes])
+	m.breaks(cloud.Machines[0], corev1.NodeReady, corev1.ConditionFalse)
+	m.breaks(cloud.Machines[1], corev1.NodeNetworkUnavailable, corev1.ConditionTrue)
 	m.order(2*size.services-size.groups, 1)
 	m.order(size.groups-size.services, 2)
 	stop := m.run(manyWorkers)
@@ -178,6 +182,17 @@ func newExternalServicesCluster(b *testing.B, size clusterSize) externalServices
 	m.patches.Store(0)
 	m.reported.forget()
 	return m
+}
+
+// breaks gives the condition to the node on a machine. A large cluster always has nodes that cannot be used.
+func (m externalServicesCluster) breaks(machine string, condition corev1.NodeConditionType,
+	status corev1.ConditionStatus) {
+	node := readyNode(machine)
+	if condition == corev1.NodeReady {
+		node.Status.Conditions = nil
+	}
+	node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{Type: condition, Status: status})
+	m.nodes.put(node)
 }
 
 // looked returns once that many Services were looked at since the last time.

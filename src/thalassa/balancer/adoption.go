@@ -48,7 +48,7 @@ func (c Config) AdoptedGroups(service *corev1.Service, o Observed, ending bool) 
 		return nil
 	}
 	var groups []string
-	wanted, _ := serve(cloud.OwnerOf(c.Cluster, service), service, cloud.Targets{})
+	wanted, _ := serve(cloud.OwnerOf(c.Cluster, service), service)
 	for _, listener := range balancer.Listeners {
 		serves := slices.ContainsFunc(wanted.Ports, func(port cloud.Port) bool {
 			return int(port.Port) == listener.Port && protocol(port.Key) == listener.Protocol

@@ -20,13 +20,9 @@ func (r Request) Compare(targets, usable cloud.Targets, references References) (
 	d, notices := r.desire(targets, usable, references)
 	o := r.observed
 	found = cloud.Comparison{
-		Machines: d.Targets.Identities, Exists: !o.Empty(),
+		Machines: d.machines, Exists: !o.Empty(),
 		LeftOut:   len(usable.Identities)+len(usable.Joining) < len(targets.Machines()),
 		Postponed: d.Targets.Postponed,
-	}
-	if d.Targets.Postponed || usable.UsesObserved() {
-		// A change that was made by hand is none of the Service or the Nodes.
-		found.Machines = r.subset(usable, nil, false).Identities
 	}
 	managed, notices := d.open(o, notices, &found)
 	found.LeftOut = found.LeftOut || d.missing != nil // the missing object may be created or detached in the cloud

@@ -102,7 +102,8 @@ func (r Request) desire(targets, usable cloud.Targets, found References) (desire
 	d, missing := r.resolve(found)
 	notices := slices.Clone(r.notices)
 	var problems []string
-	d.Desired, problems = serve(d.Owner, service, r.subset(usable, r.observed.machines(), r.observed.Settling))
+	d.Desired, problems = serve(d.Owner, service)
+	d.limitTargets(r, usable)
 	for _, problem := range problems {
 		notices = append(notices, settingNotice(reasonUnsupported, problem))
 	}
@@ -130,10 +131,10 @@ func (d desired) keptSourcesNotices(o Observed) []cloud.Notice {
 	return notices
 }
 
-// serve returns the desired state without terms of this cloud, with the ports that this cloud can serve, and messages
-// about the other ports.
-func serve(owner cloud.Owner, service *corev1.Service, targets cloud.Targets) (cloud.Desired, []string) {
-	served, problems := cloud.Desire(owner, service, targets).WithNodePorts()
+// serve returns the desired state without terms of this cloud and without targets, with the ports that this cloud can
+// serve, and messages about the other ports.
+func serve(owner cloud.Owner, service *corev1.Service) (cloud.Desired, []string) {
+	served, problems := cloud.Desire(owner, service, cloud.Targets{}).WithNodePorts()
 	problems = append(problems, dropUnsupported(&served)...)
 	return served, problems
 }

@@ -27,34 +27,43 @@ func (a *annotations) registerMaxTargets() {
 	}, annotation.Int(0, cloudconfig.MaxTargetsLimit, "nodes"), 0)
 }
 
-// subset returns the usable targets, or some of them if the number of targets is limited, given those in the cloud.
-// With the policy Local the number is not limited: only nodes with a ready endpoint are targets then, and each of them
-// has a share of the pods.
-func (r Request) subset(usable cloud.Targets, observed []string, settling bool) cloud.Targets {
-	limit := r.maxTargets()
+// limitTargets sets the targets: the usable ones, or some of them if their number is limited. With the policy Local it
+// is not: only nodes with a ready endpoint are targets then, and each of them has a share of the pods.
+func (d *desired) limitTargets(r Request, usable cloud.Targets) {
+	d.Targets, d.machines = usable, usable.Identities
+	limit, invalid := r.maxTargets()
 	if limit == 0 || helpers.RequestsOnlyLocalTraffic(r.service) {
-		return usable
+		return
 	}
-	return usable.Subset(string(r.service.UID), limit, observed, settling)
+	observed, uid := d.observedTargets(r.observed), string(r.service.UID)
+	if invalid { // no target is removed because of it: too many targets are no failure, too few may be one
+		limit = max(limit, len(observed))
+	}
+	d.Targets = usable.Subset(uid, limit, observed, r.observed.Settling)
+	d.machines = d.Targets.Identities
+	if d.Targets.Postponed || usable.DependOn(observed) {
+		d.machines = usable.Subset(uid, limit, nil, false).Identities
+	}
 }
 
-// maxTargets returns the largest number of targets; 0 if there is no limit. If the annotation is invalid, the limit of
-// the cluster applies, and no target is removed because of it: too many targets are no failure, too few may be one.
-func (r Request) maxTargets() int {
-	switch setting := r.annotations.maxTargets.From(r.values); {
-	case setting.Invalid && r.config.maxTargets > 0:
-		return max(r.config.maxTargets, len(r.observed.machines()))
-	case setting.Given:
-		return setting.Value
+// maxTargets returns the largest number of targets; 0 if there is no limit. If the annotation is invalid, that of the
+// cluster applies.
+func (r Request) maxTargets() (limit int, invalid bool) {
+	setting := r.annotations.maxTargets.From(r.values)
+	if setting.Given && !setting.Invalid {
+		return setting.Value, false
 	}
-	return r.config.maxTargets
+	return r.config.maxTargets, setting.Invalid
 }
 
-// machines returns the machines of all target groups, sorted.
-func (o Observed) machines() []string {
+// observedTargets returns the machines of the target groups of the Service's ports, sorted. Those of ports that the
+// Service does not have any more are about to be deleted, and decide nothing.
+func (d desired) observedTargets(o Observed) []string {
 	var all []string
-	for _, group := range o.Groups {
-		all = append(all, group.Machines...)
+	for _, port := range d.Ports {
+		if group := o.group(portLabels(d.labels, port.Key), o.listener(port.Key)); group != nil {
+			all = append(all, group.Machines...)
+		}
 	}
 	slices.Sort(all)
 	return slices.Compact(all)

@@ -31,6 +31,7 @@ type desired struct {
 	deleted   bool
 	unmanaged string   // identity of the Service's security group if it should not have one any more
 	blocked   []string // why no further port is opened
+	machines  []string // the targets that Service and Nodes decide, whatever those in the cloud are
 }
 
 // difference is a plan while it is computed.

@@ -1,0 +1,80 @@
+package cloud
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// TestSubsetDependsOnObserved: with random clusters and targets in the cloud, Subset chooses other targets because of
+// these only if DependOn says so, or if it postpones others.
+func TestSubsetDependsOnObserved(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(5, 6))
+	depending, other := 0, 0
+	for service := range 2000 {
+		nodes := zonedNodes(1+random.IntN(6), 1+random.IntN(6))
+		for i, node := range nodes {
+			switch random.IntN(4) {
+			case 0:
+				nodes[i] = withoutNetwork(node)
+			case 1:
+				nodes[i] = withReady([]*corev1.Node{node}, func(string) bool { return false })[0]
+			}
+		}
+		targets := ChooseTargets(nodes, byName)
+		machines := targets.Machines()
+		existing := slices.DeleteFunc(slices.Clone(machines), func(string) bool { return random.IntN(10) == 0 })
+		usable := targets.Only(existing, without(machines, existing)[:random.IntN(1+len(machines)-len(existing))])
+		observed := slices.DeleteFunc(append(slices.Clone(machines), "vm-9"), func(string) bool {
+			return random.IntN(3) > 0
+		})
+		limit := 1 + random.IntN(6)
+		alone := usable.Subset(uidOf(service), limit, nil, false)
+		found := usable.Subset(uidOf(service), limit, observed, false)
+		differ := fmt.Sprint(alone.Identities) != fmt.Sprint(found.Identities)
+		switch depends := usable.DependOn(observed); {
+		case depends:
+			depending++
+		case differ && !found.Postponed:
+			t.Errorf("%v instead of %v because of %v, which DependOn denies", found, alone, observed)
+		}
+		if differ && !found.Postponed {
+			other++
+		}
+	}
+	if depending < 200 || other < 50 {
+		t.Errorf("%d of 2000 depend on the observed targets, and %d differ: too few for a proof", depending, other)
+	}
+}
+
+// TestMachinesAreOneList: Services with the same nodes get one list of machines, also while a node is joining, and
+// those that lack some get another one.
+func TestMachinesAreOneList(t *testing.T) {
+	t.Parallel()
+	nodes := zonedNodes(4)
+	nodes[1] = withoutNetwork(nodes[1])
+	targets := ChooseTargets(nodes, byName)
+	all := targets.Machines()
+	if again := targets.Machines(); len(all) != 4 || &again[0] != &all[0] {
+		t.Errorf("%v and %v, want one list of 4", all, again)
+	}
+	fewer := targets.Only(all[1:], nil)
+	if left := fewer.Machines(); !slices.Equal(left, all[1:]) {
+		t.Errorf("%v without %s are %v", all, all[0], left)
+	}
+	if two := targets.Subset("web", 2, nil, false).Machines(); len(two) != 2 {
+		t.Errorf("two of %v are %v", all, two)
+	}
+}
+
+// withoutNetwork returns the node with the condition that it has no network.
+func withoutNetwork(node *corev1.Node) *corev1.Node {
+	node = node.DeepCopy()
+	node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{
+		Type: corev1.NodeNetworkUnavailable, Status: corev1.ConditionTrue})
+	return node
+}
