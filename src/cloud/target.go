@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -54,8 +55,9 @@ type Targets struct {
 	// ones.
 	Postponed bool
 
-	machines []string // what Machines returns; nil if it is not computed yet
-	ranking  *ranking // of all machines of eligible Nodes
+	machines []string                   // what Machines returns; nil if it is not computed yet
+	lastOnly *atomic.Pointer[existence] // nil if it is not worth while to keep it
+	ranking  *ranking                   // of all machines of eligible Nodes
 }
 
 // ChooseTargets returns the machines of all Nodes that may receive traffic: those that are not excluded by the standard
@@ -98,9 +100,8 @@ func ChooseTargets(nodes []*corev1.Node, identify Identify) Targets {
 	targets.Joining, targets.JoiningNames = sortByIdentity(targets.Joining, targets.JoiningNames)
 	targets.Excluded, targets.ExcludedNames = sortByIdentity(targets.Excluded, targets.ExcludedNames)
 	targets.Incomplete = targets.Incomplete || len(targets.Joining) > 0
-	targets.machines = targets.Machines()
-	targets.ranking = newRanking(targets.machines, zoneOf, notReady)
-	targets.ranking.setUsual(targets.Identities)
+	targets.machines, targets.lastOnly = targets.Machines(), &atomic.Pointer[existence]{}
+	targets.ranking = newRanking(targets.machines, zoneOf, notReady).withUsual(targets.Identities)
 	return targets
 }
 
@@ -182,28 +183,46 @@ func filterByNode(ready map[string]bool, identities, names []string) (filteredId
 }
 
 // Only returns the targets whose machines are in existing. Machines in unknown are in Unknown of the result. Both
-// lists are sorted.
+// lists are sorted, and must not be changed afterwards.
 func (t Targets) Only(existing, unknown []string) Targets {
 	if len(existing) == len(t.Identities)+len(t.Joining) {
 		return t
 	}
-	filter := func(machines, all, names []string) (filteredIdentities, filteredNames []string) {
-		for i, identity := range all {
-			if contains(machines, identity) {
-				filteredIdentities, filteredNames = append(filteredIdentities, identity),
-					append(filteredNames, names[i])
-			}
-		}
-		return filteredIdentities, filteredNames
+	if t.lastOnly == nil {
+		return t.with(t.among(existing, unknown))
 	}
-	only := t
-	only.Incomplete, only.machines = true, nil
-	only.Identities, only.Names = filter(existing, t.Identities, t.Names)
-	only.Joining, only.JoiningNames = filter(existing, t.Joining, t.JoiningNames)
-	only.Unknown, only.UnknownNames = filter(unknown, slices.Concat(t.Identities, t.Joining),
-		slices.Concat(t.Names, t.JoiningNames))
-	only.Unknown, only.UnknownNames = sortByIdentity(only.Unknown, only.UnknownNames)
-	return only
+	last := t.lastOnly.Load()
+	if last == nil || !slices.Equal(last.existing, existing) || !slices.Equal(last.unknown, unknown) {
+		last = &existence{existing, unknown, t.among(existing, unknown)}
+		t.lastOnly.Store(last)
+	}
+	return t.with(last.among)
+}
+
+// existence is what exists of the machines of targets, and what Only returned: with many nodes, it is computed once for
+// all Services.
+type existence struct {
+	existing, unknown []string
+	among             Targets
+}
+
+// with returns the targets with the lists of others.
+func (t Targets) with(others Targets) Targets {
+	t.Incomplete, t.machines, t.lastOnly, t.ranking = true, nil, nil, others.ranking
+	t.Identities, t.Names, t.Joining, t.JoiningNames, t.Unknown, t.UnknownNames = others.Identities, others.Names,
+		others.Joining, others.JoiningNames, others.Unknown, others.UnknownNames
+	return t
+}
+
+// among returns the lists of Only.
+func (t Targets) among(existing, unknown []string) (found Targets) {
+	found.Identities, found.Names = matching(existing, t.Identities, t.Names)
+	found.Joining, found.JoiningNames = matching(existing, t.Joining, t.JoiningNames)
+	nodes, names := matching(unknown, t.Identities, t.Names)
+	joining, joiningNames := matching(unknown, t.Joining, t.JoiningNames)
+	found.Unknown, found.UnknownNames = sortByIdentity(append(nodes, joining...), append(names, joiningNames...))
+	found.ranking = t.ranking.withUsual(found.Identities)
+	return found
 }
 
 // Machines returns all machines, including those of joining nodes, sorted. Each call for what ChooseTargets returned

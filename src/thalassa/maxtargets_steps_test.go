@@ -3,6 +3,7 @@ package thalassa
 import (
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -147,4 +148,35 @@ func TestMaxTargetsWithRefusedWrites(t *testing.T) {
 		}
 		l.targetCount("two", 2)
 	})
+}
+
+// TestMaxTargetsStepsWhileRefused: the second step of a replacement comes also while something else of the Service is
+// refused, and is no drift.
+func TestMaxTargetsStepsWhileRefused(t *testing.T) {
+	for _, mode := range []string{"repair", "report", "off"} {
+		synctest.Test(t, func(t *testing.T) {
+			l := newFeatureLab(t)
+			l.config.LoadBalancer.Drift = mode
+			l.restart()
+			nodes, web := l.nodes("a"), serviceWith(annotated("max-targets", "1"))
+			l.settle(web, nodes)
+			first := l.targetCount("one node", 1)
+			annotated("internal", "nonsense")(web)
+			web.Spec.Ports = append(web.Spec.Ports, service("web", 8080).Spec.Ports...)
+			cluster := l.watching(web)
+			<-time.After(time.Hour)
+			l.warnings()
+			if _, err := cluster.CoreV1().Nodes().Create(t.Context(), l.preferredNode(web, first[0]),
+				metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			<-time.After(time.Hour)
+			if last := l.targetCount(mode, 1); slices.Equal(last, first) {
+				t.Errorf("%s: %v is what was there before", mode, last)
+			}
+			if warnings := l.warnings(); strings.Contains(warnings, "LoadBalancerDrifted") {
+				t.Errorf("%s: %s", mode, warnings)
+			}
+		})
+	}
 }

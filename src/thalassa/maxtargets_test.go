@@ -7,11 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/thalassa-cloud/client-go/iaas"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/providerid"
 )
 
@@ -170,62 +168,6 @@ func TestMaxTargetsReplacesMachines(t *testing.T) {
 	})
 }
 
-// TestMaxTargetsDrift: targets that were replaced by hand are drift, as without a limit.
-func TestMaxTargetsDrift(t *testing.T) {
-	for _, mode := range []string{"repair", "report"} {
-		synctest.Test(t, func(t *testing.T) {
-			l := newFeatureLab(t)
-			l.config.LoadBalancer.Drift = mode
-			l.restart()
-			nodes, web := l.nodes("a", "b", "c", "d", "e"), serviceWith(annotated("max-targets", "2"))
-			for _, node := range nodes {
-				node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
-			}
-			l.settle(web, nodes)
-			before := l.targetCount("before", 2)
-			l.watching(web)
-			<-time.After(time.Minute)
-			var others []string
-			for _, node := range nodes {
-				if machine, _ := identify(node); !slices.Contains(before, machine) && len(others) < 2 {
-					others = append(others, machine)
-				}
-			}
-			slices.Sort(others)
-			l.warnings()
-			l.setTargets("", others...)
-			<-time.After(2*driftPeriod + time.Minute)
-			want := map[string][]string{"repair": before, "report": others}[mode]
-			if after := l.targetCount(mode, 2); !slices.Equal(after, want) {
-				t.Errorf("%s: %v became %v by hand, and is %v", mode, before, others, after)
-			}
-			l.reported(mode, "LoadBalancerDrifted", "2 machines become")
-		})
-	}
-}
-
-// setTargets replaces the targets of the port's target groups, or of all if it is empty, as somebody else does.
-func (l *lab) setTargets(port string, machines ...string) {
-	l.Helper()
-	groups, err := l.api().ListTargetGroups(l.Context(), nil)
-	if err != nil {
-		l.Fatal(err)
-	}
-	batch := iaas.TargetGroupAttachmentsBatch{}
-	for _, machine := range machines {
-		batch.Attachments = append(batch.Attachments, iaas.AttachTarget{ServerIdentity: machine})
-	}
-	for _, group := range groups {
-		if port != "" && group.Labels[label.ServicePort] != port {
-			continue
-		}
-		batch.TargetGroupID = group.Identity
-		if err := l.api().SetTargetGroupServerAttachments(l.Context(), batch); err != nil {
-			l.Fatal(err)
-		}
-	}
-}
-
 // TestMaxTargetsOfRemovedPort: the targets of a port that the Service does not have any more decide nothing about those
 // of its other ports.
 func TestMaxTargetsOfRemovedPort(t *testing.T) {
@@ -255,4 +197,54 @@ func TestMaxTargetsOfRemovedPort(t *testing.T) {
 			t.Errorf("%v became %v", before, after)
 		}
 	})
+}
+
+// setReady sets the condition Ready of the nodes.
+func setReady(nodes []*corev1.Node) {
+	for _, node := range nodes {
+		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	}
+}
+
+// machinesWithout returns the machines of the nodes that are not in the list, sorted.
+func machinesWithout(nodes []*corev1.Node, machines []string) []string {
+	var others []string
+	for _, node := range nodes {
+		if machine, _ := identify(node); !slices.Contains(machines, machine) {
+			others = append(others, machine)
+		}
+	}
+	slices.Sort(others)
+	return others
+}
+
+// TestMaxTargetsAndNodesLeftOut: a node whose machine does not exist is reported for the Services that it would be a
+// target of, and for no others.
+func TestMaxTargetsAndNodesLeftOut(t *testing.T) {
+	for name, selected := range map[string]bool{"a target": true, "another node": false} {
+		synctest.Test(t, func(t *testing.T) {
+			l := newFeatureLab(t)
+			nodes, web := l.nodes("a", "b", "c", "d"), serviceWith(annotated("max-targets", "2"))
+			setReady(nodes)
+			l.settle(web, nodes)
+			before := l.targetCount("before", 2)
+			gone := before[0]
+			if !selected {
+				gone = machinesWithout(nodes, before)[0]
+			}
+			l.watching(web)
+			if err := l.emulator.DeleteMachine(gone); err != nil {
+				t.Fatal(err)
+			}
+			l.warnings()
+			<-time.After(time.Hour)
+			after := l.targetCount(name, 2)
+			if slices.Contains(after, gone) || !selected && !slices.Equal(after, before) {
+				t.Errorf("%s: %v became %v without %s", name, before, after, gone)
+			}
+			if messages := l.reportedLeftOut(); len(messages) > 0 != selected {
+				t.Errorf("%s: reported are %v", name, messages)
+			}
+		})
+	}
 }

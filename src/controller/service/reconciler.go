@@ -184,6 +184,7 @@ func (r *reconciler) partlyInSync(s *serviceState, req request, cause cause,
 	}
 	s.clearDrift()
 	s.inSync, s.refused = true, text
+	s.postponedSince = since(s.postponedSince, found.Postponed)
 	s.observe(req.service, found)
 	if len(found.Status.Ingress) == 0 {
 		return nil, r.withRetryAfter(found.Refused)

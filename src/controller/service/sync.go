@@ -117,6 +117,7 @@ func (c *Controller) syncManaged(ctx context.Context, s *serviceState, service *
 	case err != nil && ctx.Err() != nil:
 		return err // the process stops, and the next one continues
 	case isLasting(err): // a retry cannot succeed before the Service changes
+		c.recheck(s, service)
 		return c.writer.writeStatus(ctx, s, service, status, s.conditions(service, c.outcomeOf(service, err)))
 	case err != nil:
 		result := c.outcomeOf(service, err)

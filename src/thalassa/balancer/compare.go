@@ -21,7 +21,7 @@ func (r Request) Compare(targets, usable cloud.Targets, references References) (
 	o := r.observed
 	found = cloud.Comparison{
 		Machines: d.machines, Exists: !o.Empty(),
-		LeftOut:   len(usable.Identities)+len(usable.Joining) < len(targets.Machines()),
+		LeftOut:   anyLeftOut(d.selected, usable),
 		Postponed: d.Targets.Postponed,
 	}
 	managed, notices := d.open(o, notices, &found)

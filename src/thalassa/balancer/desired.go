@@ -103,7 +103,7 @@ func (r Request) desire(targets, usable cloud.Targets, found References) (desire
 	notices := slices.Clone(r.notices)
 	var problems []string
 	d.Desired, problems = serve(d.Owner, service)
-	d.limitTargets(r, usable)
+	d.limitTargets(r, targets, usable)
 	for _, problem := range problems {
 		notices = append(notices, settingNotice(reasonUnsupported, problem))
 	}
@@ -115,7 +115,7 @@ func (r Request) desire(targets, usable cloud.Targets, found References) (desire
 	d.unmanaged = unmanagedGroup(d, o)
 	notices = append(append(notices, d.healthCheckNotices()...), d.pingNotices()...)
 	notices = append(notices, d.maxTargetsNotices(service)...)
-	return d, append(notices, leftOutOf(targets, usable).notices(r.config.VPC)...)
+	return d, append(notices, leftOutOf(d.selected, usable).notices(r.config.VPC)...)
 }
 
 // keptSourcesNotices describes the ports that accept only some sources although the Service does not ask for that.

@@ -20,28 +20,46 @@ type leftOut struct {
 	all bool
 }
 
-// leftOutOf compares the selected targets with the usable ones among them.
-func leftOutOf(chosen, usable cloud.Targets) leftOut {
-	out := leftOut{unidentified: list.Short(chosen.Unidentified), withoutMachine: list.Short(unusable(chosen, usable)),
-		unsure: list.Short(usable.UnknownNames)}
+// leftOutOf compares the selected targets with all usable ones. If their number is limited, other nodes may have the
+// places of nodes that are not selected.
+func leftOutOf(selected, usable cloud.Targets) leftOut {
+	without, unsure := unusable(selected, usable)
+	out := leftOut{unidentified: list.Short(selected.Unidentified), withoutMachine: list.Short(without),
+		unsure: list.Short(unsure)}
 	out.all = out != leftOut{} && len(usable.Identities) == 0
 	return out
 }
 
-// unusable returns the names of the selected nodes that are not usable, sorted.
-func unusable(chosen, usable cloud.Targets) []string {
-	if len(chosen.Identities) == len(usable.Identities) {
-		return nil // the usual case
+// unusable returns the names of the selected nodes whose machines do not exist, and of those for which this is not
+// known, both sorted.
+func unusable(selected, usable cloud.Targets) (without, unsure []string) {
+	without = missingNames(selected.Identities, selected.Names, usable.Identities)
+	unsure = slices.DeleteFunc(slices.Clone(usable.UnknownNames), func(name string) bool {
+		return !slices.Contains(selected.Names, name) && !slices.Contains(selected.JoiningNames, name)
+	})
+	without = slices.DeleteFunc(without, func(name string) bool { return slices.Contains(unsure, name) })
+	slices.Sort(without)
+	return without, unsure
+}
+
+// anyLeftOut reports whether a selected machine, also of a node that is joining, is not usable.
+func anyLeftOut(selected, usable cloud.Targets) bool {
+	return len(missingNames(selected.Identities, selected.Names, usable.Identities)) > 0 ||
+		len(missingNames(selected.Joining, selected.JoiningNames, usable.Joining)) > 0
+}
+
+// missingNames returns the names of the nodes on machines that others lack. The machines are sorted.
+func missingNames(machines, names, others []string) []string {
+	if len(machines) == len(others) && (len(machines) == 0 || &machines[0] == &others[0]) {
+		return nil // the usual case: the same list
 	}
-	var names []string
-	for i, id := range chosen.Identities {
-		_, used := slices.BinarySearch(usable.Identities, id)
-		if !used && !slices.Contains(usable.UnknownNames, chosen.Names[i]) {
-			names = append(names, chosen.Names[i])
+	var missing []string
+	for i, machine := range machines {
+		if _, found := slices.BinarySearch(others, machine); !found {
+			missing = append(missing, names[i])
 		}
 	}
-	slices.Sort(names)
-	return names
+	return missing
 }
 
 // notices describe which nodes receive no traffic.

@@ -27,22 +27,29 @@ func (a *annotations) registerMaxTargets() {
 	}, annotation.Int(0, cloudconfig.MaxTargetsLimit, "nodes"), 0)
 }
 
-// limitTargets sets the targets: the usable ones, or some of them if their number is limited. With the policy Local it
-// is not: only nodes with a ready endpoint are targets then, and each of them has a share of the pods.
-func (d *desired) limitTargets(r Request, usable cloud.Targets) {
-	d.Targets, d.machines = usable, usable.Identities
+// limitTargets sets the targets: the usable ones of all, or some of them if their number is limited. With the policy
+// Local it is not: only nodes with a ready endpoint are targets then, and each of them has a share of the pods.
+func (d *desired) limitTargets(r Request, all, usable cloud.Targets) {
+	d.Targets, d.selected, d.machines = usable, all, usable.Identities
 	limit, invalid := r.maxTargets()
 	if limit == 0 || helpers.RequestsOnlyLocalTraffic(r.service) {
 		return
 	}
 	observed, uid := d.observedTargets(r.observed), string(r.service.UID)
-	if invalid { // no target is removed because of it: too many targets are no failure, too few may be one
-		limit = max(limit, len(observed))
-	}
-	d.Targets = usable.Subset(uid, limit, observed, r.observed.Settling)
+	d.Targets = usable.Subset(uid, limit, observed, invalid || r.observed.Settling)
 	d.machines = d.Targets.Identities
 	if d.Targets.Postponed || usable.DependOn(observed) {
 		d.machines = usable.Subset(uid, limit, nil, false).Identities
+	}
+	if invalid { // no target is removed because of it: too many targets are no failure, too few may be one
+		d.Targets.Postponed = false
+	}
+	d.selected = d.Targets
+	if len(usable.Identities) < len(all.Identities) {
+		d.selected = all.Subset(uid, limit, nil, false)
+	}
+	if len(usable.Identities) >= limit {
+		d.selected.Unidentified = nil // other nodes have their places
 	}
 }
 

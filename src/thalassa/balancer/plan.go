@@ -32,6 +32,8 @@ type desired struct {
 	unmanaged string   // identity of the Service's security group if it should not have one any more
 	blocked   []string // why no further port is opened
 	machines  []string // the targets that Service and Nodes decide, whatever those in the cloud are
+	// selected are the targets if all machines existed.
+	selected cloud.Targets
 }
 
 // difference is a plan while it is computed.

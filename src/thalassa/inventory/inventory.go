@@ -71,7 +71,7 @@ type Inventory struct {
 	otherVPCs          *store.TTLCache[machineVPC] // by key
 	otherVPCLimit      *rate.Limiter
 
-	lastUsable    atomic.Pointer[usableSet]
+	lastSplit     atomic.Pointer[targetSplit]
 	confirmations singleflight.Group // of machines that lists lack
 	prefixes      []string           // of the labels of machines that are stored
 	owned         resource.Labels    // of load balancers and target groups of this cluster

@@ -19,26 +19,42 @@ import (
 // fail. Both are sorted. ids must not be changed afterwards: most Services pass the same set, which is checked once.
 func (i *Inventory) TargetMachines(ctx context.Context, ids []string,
 	maxAge time.Duration) (targets, unsure []string, err error) {
-	targets, missing, err := i.splitTargets(ctx, ids, maxAge)
-	if err != nil {
+	if err := i.machines.Refresh(ctx, maxAge); err != nil {
 		return nil, nil, err
 	}
-	missing, err = i.machines.RelistAbsent(ctx, missing)
+	known := i.lastSplit.Load()
+	if !known.holds(ids, i.machines.CurrentRevision()) {
+		known = i.splitTargets(ids)
+		i.lastSplit.Store(known)
+	}
+	targets = known.usable
+	missing, err := i.relistMissing(ctx, known.missing)
 	switch {
 	case err != nil:
 		return nil, nil, err
 	case len(missing) == 0:
 		return targets, nil, nil
 	}
-	late, missing, err := i.splitTargets(ctx, missing, maxAge)
-	if err != nil {
+	if err := i.machines.Refresh(ctx, maxAge); err != nil {
 		return nil, nil, err
 	}
-	slices.Sort(missing)
-	there, unsure, err := i.confirmMissing(ctx, missing)
-	targets = slices.Concat(targets, late, there)
-	slices.Sort(targets)
+	late := i.splitTargets(missing)
+	i.machines.RecordAbsent(late.missing, i.machines.BeginRead())
+	there, unsure, err := i.confirmMissing(ctx, slices.Sorted(slices.Values(late.missing)))
+	if len(late.usable)+len(there) > 0 {
+		targets = slices.Concat(targets, late.usable, there)
+		slices.Sort(targets)
+	}
 	return targets, unsure, err
+}
+
+// relistMissing records that lists lack machines, and returns those that a later list may contain.
+func (i *Inventory) relistMissing(ctx context.Context, missing []string) ([]string, error) {
+	if len(missing) == 0 {
+		return nil, nil
+	}
+	i.machines.RecordAbsent(missing, i.machines.BeginRead())
+	return i.machines.RelistAbsent(ctx, missing)
 }
 
 // maxSingleRequests is the maximum number of machines that lists lack and that are all requested by identity. If there
@@ -158,40 +174,32 @@ func (i *Inventory) confirmMany(ctx context.Context, ids []string) (unsure []str
 	return nil, nil
 }
 
-// splitTargets returns those of the machines that can receive traffic, and those that lists lack, which it records.
-func (i *Inventory) splitTargets(ctx context.Context, ids []string,
-	maxAge time.Duration) (targets, missing []string, err error) {
-	if err := i.machines.Refresh(ctx, maxAge); err != nil {
-		return nil, nil, err
-	}
-	if i.lastUsable.Load().holds(ids, i.machines.CurrentRevision()) {
-		return ids, nil, nil
-	}
-	targets = make([]string, 0, len(ids))
-	revision := i.machines.Each(ids, func(id string, machine Machine, known bool) {
+// splitTargets divides the machines.
+func (i *Inventory) splitTargets(ids []string) *targetSplit {
+	split := &targetSplit{ids: ids, usable: make([]string, 0, len(ids))}
+	split.revision = i.machines.Each(ids, func(id string, machine Machine, known bool) {
 		switch {
 		case !known:
-			missing = append(missing, id)
+			split.missing = append(split.missing, id)
 		case machine.State != string(iaas.MachineStateDeleting):
-			targets = append(targets, id)
+			split.usable = append(split.usable, id)
 		}
 	})
-	if len(targets) == len(ids) {
-		i.lastUsable.Store(&usableSet{ids, revision})
-		return ids, nil, nil
+	if len(split.usable) == len(ids) {
+		split.usable = ids
 	}
-	i.machines.RecordAbsent(missing, i.machines.BeginRead())
-	return targets, missing, nil
+	return split
 }
 
-// usableSet is a set of machines of which all can receive traffic.
-type usableSet struct {
-	ids      []string
-	revision uint64 // of the machines
+// targetSplit is machines, divided into those that can receive traffic, those that lists lack, and those that are being
+// deleted, which no list of it contains.
+type targetSplit struct {
+	ids, usable, missing []string
+	revision             uint64 // of the machines
 }
 
-// holds reports whether it is the same slice and the machines have not changed since. Elements are not compared: an
+// holds reports whether it is of the same slice and the machines have not changed since. Elements are not compared: an
 // equal set in another slice is checked again.
-func (c *usableSet) holds(ids []string, revision uint64) bool {
+func (c *targetSplit) holds(ids []string, revision uint64) bool {
 	return c != nil && len(ids) > 0 && len(ids) == len(c.ids) && &ids[0] == &c.ids[0] && revision == c.revision
 }
