@@ -170,7 +170,7 @@ func (rt route) answer(w http.ResponseWriter, r *http.Request, user auth.Princip
 		return reply{}, apierror.Invalid("reading the request body: %v", err)
 	}
 	if rt.server.switches.StrictLabels {
-		if err := object.CheckStrictLabels(c.body); err != nil {
+		if err := object.CheckStrictBody(c.body); err != nil {
 			return reply{}, err
 		}
 	}

@@ -2,6 +2,7 @@ package object
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
@@ -13,7 +14,8 @@ const (
 	maxDomain = 253
 )
 
-// checkLabels accepts what Kubernetes does: `name` or `domain/name` as keys.
+// checkLabels accepts what Kubernetes does, `name` or `domain/name` as keys, and more slashes in the name: the existing
+// controllers of this cloud read the label kubernetes.io/role/lb of subnets.
 func checkLabels(labels map[string]string) error {
 	for key, text := range labels {
 		if err := checkKey("labels", key); err != nil {
@@ -54,12 +56,21 @@ func checkKey(field, key string) error {
 	case qualified && (len(domain) > maxDomain || !isLabel(domain, isLower, ".-")):
 		return apierror.Invalid("field %q: %q before the slash of key %q is not a domain name of at most %d characters",
 			field, domain, key, maxDomain)
-	case len(name) > maxLabel || !isLabel(name, isAlnum, "._-"):
+	case len(name) > maxLabel || !isName(name, qualified):
 		return apierror.Invalid("field %q: key %q must have 1 to %d letters, digits, '-', '_' and '.' (after its "+
-			"slash), and start and end with a letter or digit",
+			"first slash, where more slashes can separate such texts), and start and end with a letter or digit",
 			field, key, maxLabel)
 	}
 	return nil
+}
+
+// isName returns whether a text can be the name in a key. That after a domain can have several parts.
+func isName(text string, qualified bool) bool {
+	parts := []string{text}
+	if qualified {
+		parts = strings.Split(text, "/")
+	}
+	return !slices.ContainsFunc(parts, func(part string) bool { return !isLabel(part, isAlnum, "._-") })
 }
 
 // isLabel says whether a text is made of characters, with others allowed between.
@@ -79,14 +90,19 @@ func isLower(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' 
 
 func isAlnum(c byte) bool { return isLower(c) || c >= 'A' && c <= 'Z' }
 
-// CheckStrictLabels applies Switches.StrictLabels to the body of a write.
-func CheckStrictLabels(body []byte) error {
+// CheckStrictBody applies Switches.StrictLabels to the body of a write.
+func CheckStrictBody(body []byte) error {
 	var in struct{ Labels map[string]string }
 	// A body that is not like this is refused by its handler.
 	if err := json.Unmarshal(body, &in); err != nil {
 		return nil //nolint:nilerr // see above
 	}
-	for key, text := range in.Labels {
+	return checkStrictLabels(in.Labels)
+}
+
+// checkStrictLabels applies Switches.StrictLabels.
+func checkStrictLabels(labels map[string]string) error {
+	for key, text := range labels {
 		if !strings.Contains(key, "/") && !isLabel(key, isLower, "-") {
 			return apierror.Invalid("field \"labels\": key %q must be lower case letters, digits and '-', starting "+
 				"and ending with a letter or digit", key)
