@@ -1,12 +1,10 @@
 package emulator
 
 import (
-	"fmt"
 	"net/netip"
 	"slices"
 	"time"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/state"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic"
 )
@@ -26,37 +24,6 @@ type DataPlane interface {
 	Status(identity string) (status traffic.Status, served bool)
 	// Close stops all traffic and releases everything.
 	Close() error
-}
-
-// checkPlane checks that a seed's addresses can be served.
-func checkPlane(plane DataPlane, in seed.Seed) error {
-	if plane == nil || !plane.Network().IsValid() {
-		return nil
-	}
-	network := []netip.Prefix{plane.Network()}
-	for _, r := range in.Regions {
-		for _, prefix := range r.PublicAddresses {
-			if !state.Within(prefix, network) {
-				return fmt.Errorf("seed region %q: public addresses %s are outside the data plane's network %s", r.Name,
-					prefix, network[0])
-			}
-		}
-	}
-	for _, o := range in.Organisations {
-		vpcs := slices.Clone(o.VPCs)
-		for _, p := range o.Projects {
-			vpcs = append(vpcs, p.VPCs...)
-		}
-		for _, v := range vpcs {
-			for _, cidr := range v.CIDRs {
-				if !state.Within(cidr, network) {
-					return fmt.Errorf("seed VPC %q: CIDR %s is outside the data plane's network %s", v.Name, cidr,
-						network[0])
-				}
-			}
-		}
-	}
-	return nil
 }
 
 // flush passes what changed to the data plane. The answer to a write is sent after

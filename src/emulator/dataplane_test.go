@@ -183,10 +183,19 @@ func TestSeedMustFitTheDataPlane(t *testing.T) {
 		"fits": {func(*emulator.Seed) {}, ""},
 		"public addresses": {func(s *emulator.Seed) {
 			s.Regions[0].PublicAddresses = prefixes("198.18.0.0/15")
-		}, "public addresses 198.18.0.0/15"},
+		}, `regions[0].publicAddresses[0] (region "nl-01"): public addresses 198.18.0.0/15 are outside`},
 		"VPC": {func(s *emulator.Seed) {
 			s.Organisations[0].VPCs[0].CIDRs = prefixes("10.0.0.0/8")
-		}, "CIDR 10.0.0.0/8"},
+		}, `organisations[0].vpcs[0].cidrs (VPC "emulator"): 10.0.0.0/8 is outside`},
+		"VPCs that overlap": {func(s *emulator.Seed) {
+			vpcs := &s.Organisations[0].VPCs
+			*vpcs = append(*vpcs, emulator.VPCSeed{Name: "second", Region: emulator.DefaultRegion,
+				CIDRs: (*vpcs)[0].CIDRs})
+		}, `vpcs[1].cidrs (VPC "second"): 127.64.0.0/16 overlaps VPC "` + emulator.DefaultVPC + `", which shares`},
+		"subnet with public addresses": {func(s *emulator.Seed) {
+			subnets := &s.Organisations[0].VPCs[0].Subnets
+			*subnets = append(*subnets, emulator.SubnetSeed{Name: "second", CIDRs: prefixes("127.64.200.0/24")})
+		}, `subnets[1].cidrs (subnet "second"): 127.64.128.0/17 are public addresses of region nl-01`},
 	}
 	for name, test := range tests {
 		seed, err := emulator.LoopbackSeed(inside)

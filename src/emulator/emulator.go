@@ -74,9 +74,6 @@ func New(cfg Config) (*Emulator, error) {
 	if err := cfg.Switches.Validate(); err != nil {
 		return nil, err
 	}
-	if err := checkPlane(cfg.DataPlane, cfg.Seed); err != nil {
-		return nil, err
-	}
 	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	if cfg.Middleware == nil {
 		cfg.Middleware = func(next http.Handler) http.Handler { return next }

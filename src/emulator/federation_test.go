@@ -313,10 +313,11 @@ func TestBadFederationSeeds(t *testing.T) {
 		change func(*emulator.ServiceAccountSeed)
 		want   string
 	}{
-		"no name": {func(a *emulator.ServiceAccountSeed) { a.Name = "" }, "needs a name"},
+		"no name": {func(a *emulator.ServiceAccountSeed) { a.Name = "" },
+			"serviceAccounts[0].name (service account): must have 1 to 255"},
 		"nobody": {func(a *emulator.ServiceAccountSeed) {
 			a.FederatedIdentities = nil
-		}, "at least one federated identity"},
+		}, "federatedIdentities (service account \"emulator\"): must have at least one"},
 		"no subject": {func(a *emulator.ServiceAccountSeed) { a.FederatedIdentities[0].Subject = "" }, "subject"},
 		"no audience": {func(a *emulator.ServiceAccountSeed) {
 			a.FederatedIdentities[0].Audiences = nil

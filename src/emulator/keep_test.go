@@ -165,7 +165,7 @@ func TestLifeGoesOnAfterARestart(t *testing.T) {
 	})
 }
 
-// The errors of a seed name the object and the field.
+// The errors of a seed name the place, the object and the field.
 func TestSeedErrorsNameTheField(t *testing.T) {
 	var content bytes.Buffer
 	if err := WriteSeed(&content, overfilled(t).Seed()); err != nil {
@@ -173,9 +173,11 @@ func TestSeedErrorsNameTheField(t *testing.T) {
 	}
 	for name, test := range map[string]struct{ from, to, want string }{
 		"unknown key":   {"loadBalancers:", "loadBalancer:", "loadBalancer not found"},
-		"listener port": {"port: 80\n", "port: 99999\n", `listener "l": field "port" must be 1 to 65535`},
-		"status":        {"status: pending", "status: odd", `peering connection "x": field "status" must be one of`},
-		"secret":        {"accessSecret:", "description:", `access credential "key"`},
+		"listener port": {"port: 80\n", "port: 99999\n", `listeners[0].port (listener "l"): must be 1 to 65535`},
+		"status": {"status: pending", "status: odd",
+			`peerings[0].status (VPC peering connection "x"): must be one of`},
+		"secret": {"accessSecret:", "description:",
+			`serviceAccounts[1].accessCredentials[0] (access credential "key"): fields`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := strings.Replace(content.String(), test.from, test.to, 1)

@@ -250,13 +250,15 @@ func (c *cloud) knowsEveryKey(t *testing.T, path string, into any) {
 // A seed with mistakes about people says which.
 func TestSeedsOfPeople(t *testing.T) {
 	for want, change := range map[string]func(*emulator.OrganisationSeed){
-		`member "A": field "role"`: func(o *emulator.OrganisationSeed) {
+		`members[0].role (member "A"): must be`: func(o *emulator.OrganisationSeed) {
 			o.Members = []emulator.MemberSeed{{Name: "A", Email: "a@example.com", Role: "KING"}}
 		},
-		`member "B": a member needs`: func(o *emulator.OrganisationSeed) {
+		`members[1] (member "B"): a member needs`: func(o *emulator.OrganisationSeed) {
 			o.Members = append(o.Members, emulator.MemberSeed{Name: "B", Email: "b", Subject: emulator.DefaultOwner})
 		},
-		`invite "": an invite needs`: func(o *emulator.OrganisationSeed) { o.Invites = []emulator.InviteSeed{{}} },
+		`invites[0] (invite): an invite needs`: func(o *emulator.OrganisationSeed) {
+			o.Invites = []emulator.InviteSeed{{}}
+		},
 	} {
 		seed := emulator.DefaultSeed()
 		change(&seed.Organisations[0])

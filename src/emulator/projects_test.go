@@ -198,12 +198,17 @@ func TestProjectsCanBeOff(t *testing.T) {
 
 func TestBadProjectSeeds(t *testing.T) {
 	for want, change := range map[string]func(*emulator.OrganisationSeed){
-		"needs a name": func(o *emulator.OrganisationSeed) { o.Projects = []emulator.ProjectSeed{{}} },
+		"projects[0].name (project): must have 1 to 62": func(o *emulator.OrganisationSeed) {
+			o.Projects = []emulator.ProjectSeed{{}}
+		},
+		`projects[1] (project "A"): slug "a" is taken by another project`: func(o *emulator.OrganisationSeed) {
+			o.Projects = []emulator.ProjectSeed{{Name: "a"}, {Name: "A"}}
+		},
 		"used twice": func(o *emulator.OrganisationSeed) {
 			o.Projects = []emulator.ProjectSeed{{Identity: "a", Name: "a"}, {Identity: "a", Name: "b"}}
 		},
 		"does not exist": func(o *emulator.OrganisationSeed) { o.Clients[0].Project = "x" },
-		"is not in the seed": func(o *emulator.OrganisationSeed) {
+		`projects[0].vpcs[0].region (VPC "v"): region "x" not found`: func(o *emulator.OrganisationSeed) {
 			o.Projects = []emulator.ProjectSeed{{Name: "a", VPCs: []emulator.VPCSeed{{Name: "v", Region: "x"}}}}
 		},
 	} {

@@ -78,10 +78,10 @@ func TestNewRefusesBadNetworkSeeds(t *testing.T) {
 	}{
 		"nameless table": {func(_ *emulator.OrganisationSeed, v *emulator.VPCSeed) {
 			v.RouteTables = []emulator.RouteTableSeed{{}}
-		}, "a route table needs a name"},
+		}, "vpcs[0].routeTables[0].name (route table): must have 1 to 62 characters"},
 		"two defaults": {func(_ *emulator.OrganisationSeed, v *emulator.VPCSeed) {
 			v.RouteTables = []emulator.RouteTableSeed{{Name: "a", Default: true}, {Name: "b", Default: true}}
-		}, `route table "b": the VPC has a default route table already, "a"`},
+		}, `routeTables[1].default (route table "b"): the VPC has a default route table already, "a"`},
 		"table twice": {func(_ *emulator.OrganisationSeed, v *emulator.VPCSeed) {
 			v.RouteTables = []emulator.RouteTableSeed{{Identity: "r", Name: "a"}, {Identity: "r", Name: "b"}}
 		}, `"r" is used twice`},
@@ -102,24 +102,24 @@ func TestNewRefusesBadNetworkSeeds(t *testing.T) {
 		}, "is used twice"},
 		"nameless group": {func(_ *emulator.OrganisationSeed, v *emulator.VPCSeed) {
 			v.SecurityGroups = []emulator.SecurityGroupSeed{{}}
-		}, "a security group needs a name"},
+		}, "vpcs[0].securityGroups[0].name (security group): must have 1 to 62 characters"},
 		"group twice": {func(_ *emulator.OrganisationSeed, v *emulator.VPCSeed) {
 			v.SecurityGroups = []emulator.SecurityGroupSeed{{Identity: "s", Name: "a"}, {Identity: "s", Name: "b"}}
 		}, `"s" is used twice`},
 		"empty rule": {func(_ *emulator.OrganisationSeed, v *emulator.VPCSeed) {
 			v.SecurityGroups = []emulator.SecurityGroupSeed{{Name: "a", Ingress: []emulator.RuleSeed{good, {}}}}
-		}, `security group "a": field "ingressRules[1].protocol"`},
+		}, `securityGroups[0].ingress[1].protocol (security group "a"): must be one of`},
 		"rule without a remote": {func(_ *emulator.OrganisationSeed, v *emulator.VPCSeed) {
 			bad := good
 			bad.Remote = netip.Prefix{}
 			v.SecurityGroups = []emulator.SecurityGroupSeed{{Name: "a", Egress: []emulator.RuleSeed{bad}}}
-		}, `field "egressRules[0].remoteAddress"`},
+		}, `securityGroups[0].egress[0].remoteAddress (security group "a"): `},
 		"unknown region": {func(o *emulator.OrganisationSeed, _ *emulator.VPCSeed) {
 			o.ReservedIPs = []emulator.ReservedIPSeed{{Name: "a"}}
-		}, `reserved IP "a": region "" is not in the seed`},
+		}, `reservedIps[0].region (reserved IP "a"): region "" not found`},
 		"nameless reserved IP": {func(o *emulator.OrganisationSeed, _ *emulator.VPCSeed) {
 			o.ReservedIPs = []emulator.ReservedIPSeed{{Region: "nl-01"}}
-		}, "a reserved IP needs a name"},
+		}, "reservedIps[0].name (reserved IP): must have 1 to 62 characters"},
 		"reserved IP twice": {func(o *emulator.OrganisationSeed, _ *emulator.VPCSeed) {
 			o.ReservedIPs = []emulator.ReservedIPSeed{{Identity: "i", Name: "a", Region: "nl-01"},
 				{Identity: "i", Name: "b", Region: "nl-01"}}

@@ -107,19 +107,19 @@ func TestNewRefusesBadSeeds(t *testing.T) {
 		want   string
 	}{
 		"region without zones": {func(s *emulator.Seed) { s.Regions[0].Zones = nil },
-			`seed region "nl-01": a region needs`},
+			`seed: regions[0].zones (region "nl-01"): must have at least one zone`},
 		"unknown region": {func(s *emulator.Seed) { s.Organisations[0].VPCs[0].Region = "x" },
-			`region "x" is not in the seed`},
+			`organisations[0].vpcs[0].region (VPC "emulator"): region "x" not found`},
 		"subnet outside VPC": {func(s *emulator.Seed) {
 			s.Organisations[0].VPCs[0].Subnets[0].CIDRs = prefixes("10.9.0.0/24")
 		},
-			`subnet "emulator": field "cidr": 10.9.0.0/24 is outside`},
+			`vpcs[0].subnets[0].cidrs (subnet "emulator"): 10.9.0.0/24 is outside`},
 		"identity twice": {func(s *emulator.Seed) {
 			s.MachineTypes[1].Identity = s.MachineTypes[0].Identity
 		}, "is used twice"},
 		"machine identity twice": {func(s *emulator.Seed) {
 			s.Organisations[0].Machines = []emulator.MachineSpec{{Identity: "a", Name: "a"}, {Identity: "a", Name: "b"}}
-		}, `machine "b": identity "a" is used twice`},
+		}, `machines[1] (machine "b"): identity "a" is used twice`},
 		"address twice": {func(s *emulator.Seed) {
 			a := []netip.Addr{netip.MustParseAddr("10.0.0.9")}
 			s.Organisations[0].Machines = []emulator.MachineSpec{{Name: "a", Addresses: a}, {Name: "b", Addresses: a}}
@@ -139,10 +139,10 @@ func TestNewRefusesBadSeeds(t *testing.T) {
 		}, `subnet "x"`},
 		"nameless organisation": {func(s *emulator.Seed) {
 			s.Organisations[0].Name = ""
-		}, "an organisation needs a name"},
+		}, "organisations[0].name (organisation): must have 1 to 62 characters"},
 		"same family twice": {func(s *emulator.Seed) {
 			s.Organisations[0].VPCs[0].Subnets[0].CIDRs = prefixes("10.0.1.0/24", "10.0.2.0/24")
-		}, "same address family"},
+		}, "must be one CIDR, or one of each address family, not [10.0.1.0/24 10.0.2.0/24]"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

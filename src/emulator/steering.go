@@ -9,16 +9,8 @@ import (
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
-	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/state"
 )
-
-// machineStatuses are those that a machine can be held in: all that were seen,
-// and those that are plausible.
-func machineStatuses() []string {
-	return []string{"provisioning", "creating", object.StatusReady, state.StateRunning, state.StateStopped, "unknown",
-		"failed", "error", "deleting", "deleted"}
-}
 
 // SetMachineStatus holds the status of a machine, named by identity or slug: one
 // of provisioning, creating, ready, running, stopped, unknown, failed, error,
@@ -26,9 +18,9 @@ func machineStatuses() []string {
 // state, which says whether the machine runs, goes on as it is. An empty status
 // returns the machine to its normal life, and deleting it ends the hold.
 func (e *Emulator) SetMachineStatus(ref, status string) error {
-	if status != "" && !slices.Contains(machineStatuses(), status) {
+	if status != "" && !slices.Contains(state.MachineStatuses(), status) {
 		return apierror.Invalid("holding machine %q: status is %q; use one of %s, or none to end it",
-			ref, status, strings.Join(machineStatuses(), ", "))
+			ref, status, strings.Join(state.MachineStatuses(), ", "))
 	}
 	return e.api.Override(func(now time.Time) error {
 		m, err := e.api.Store.FindMachine(ref)
@@ -41,33 +33,22 @@ func (e *Emulator) SetMachineStatus(ref, status string) error {
 	})
 }
 
-// statuses are those that a load balancer can be held in.
-func statuses() []string {
-	return []string{"creating", object.StatusReady, state.StatusUpdating, "failed", "error"}
-}
-
 // SetLoadBalancerStatus holds a load balancer, named by identity or slug, in a
 // status: creating, ready, updating, failed or error. An empty status returns it
 // to its normal life, and deleting it ends the hold. While it is held in
 // creating it has no address and no traffic; the others change nothing but what
 // the API says.
 func (e *Emulator) SetLoadBalancerStatus(ref, status string) error {
-	return e.hold("load balancer", ref, status, statuses(), func(org *state.Organisation, now time.Time) bool {
-		lb, found := org.Loadbalancers.Find(ref)
-		if found {
-			lb.Held = status
-			lb.Touch(now)
-			org.TrafficChanged(lb)
-		}
-		return found
-	})
-}
-
-// volumeStatuses are those that a volume can be held in, and but for the
-// attachment also a snapshot.
-func volumeStatuses() []string {
-	return []string{"Creating", "Available", "Attaching", "Attached", "Detaching", state.StatusFailed, "Deleting",
-		"Deleted"}
+	return e.hold("load balancer", ref, status, state.LoadBalancerStatuses(),
+		func(org *state.Organisation, now time.Time) bool {
+			lb, found := org.Loadbalancers.Find(ref)
+			if found {
+				lb.Held = status
+				lb.Touch(now)
+				org.TrafficChanged(lb)
+			}
+			return found
+		})
 }
 
 // SetVolumeStatus holds the status of a volume, named by identity or slug: one of
@@ -76,7 +57,7 @@ func volumeStatuses() []string {
 // that is Available. An empty status returns the volume to its normal life, and
 // deleting it ends the hold.
 func (e *Emulator) SetVolumeStatus(ref, status string) error {
-	return e.hold("volume", ref, status, volumeStatuses(), func(org *state.Organisation, now time.Time) bool {
+	return e.hold("volume", ref, status, state.VolumeStatuses(), func(org *state.Organisation, now time.Time) bool {
 		v, found := org.Volumes.Find(ref)
 		if found {
 			v.Held = status
@@ -91,8 +72,7 @@ func (e *Emulator) SetVolumeStatus(ref, status string) error {
 // from it while that is Available. An empty status returns the snapshot to its
 // normal life, and deleting it ends the hold.
 func (e *Emulator) SetSnapshotStatus(ref, status string) error {
-	known := slices.DeleteFunc(volumeStatuses(), func(s string) bool { return strings.Contains(s, "tach") })
-	return e.hold("snapshot", ref, status, known, func(org *state.Organisation, now time.Time) bool {
+	return e.hold("snapshot", ref, status, state.SnapshotStatuses(), func(org *state.Organisation, now time.Time) bool {
 		s, found := org.Snapshots.Find(ref)
 		if found {
 			s.Held = status

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/bucket"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/resource"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/state"
@@ -27,13 +28,13 @@ func (srv *Server) buckets() resource.Kind[space, *state.Bucket, wire.BucketInpu
 		Meta: func(in *wire.BucketInput) wire.MetaInput {
 			return wire.MetaInput{Name: in.BucketName, Labels: in.Labels, Annotations: in.Annotations}
 		},
-		Longest: object.Lengths{Name: state.LongestBucketName},
+		Longest: object.Lengths{Name: bucket.LongestName},
 		Among: func(o space, _ *resource.Request) (*object.Collection[*state.Bucket], error) {
 			return &o.Buckets, nil
 		},
 		New: srv.newBucket,
 		Change: func(_ space, r *resource.Request, b *state.Bucket, record object.Record, _ *wire.BucketInput) error {
-			initial := state.DefaultBucketSettings()
+			initial := bucket.DefaultSettings()
 			initial.ObjectLockEnabled = b.Settings.ObjectLockEnabled // a bucket never loses it by omission
 			settings, err := bucketSettings(r, resource.Base(r, b.Settings, initial))
 			if err != nil {
@@ -59,12 +60,12 @@ func (srv *Server) newBucket(o space, r *resource.Request, record object.Record,
 	if !found {
 		return nil, apierror.Invalid("field \"region\": region %q not found", in.Region)
 	}
-	settings, err := bucketSettings(r, state.DefaultBucketSettings())
+	settings, err := bucketSettings(r, bucket.DefaultSettings())
 	if err != nil {
 		return nil, err
 	}
 	if in.Lifecycle != nil {
-		if err := checkLifecycle(in.Lifecycle); err != nil {
+		if err := bucket.CheckLifecycle(in.Lifecycle); err != nil {
 			return nil, err
 		}
 	}
@@ -82,22 +83,7 @@ func bucketSettings(r *resource.Request, before wire.BucketSettings) (wire.Bucke
 	}
 	// The official client sends an empty text when this does not change.
 	next.Versioning = cmp.Or(next.Versioning, before.Versioning)
-	if err := object.OneOf("versioning", next.Versioning, "Disabled", "Enabled", "Suspended"); err != nil {
-		return next, err
-	}
-	if next.Policy == nil {
-		return next, nil
-	}
-	for _, statement := range next.Policy.Statement {
-		if err := object.OneOf("policy.Statement.Effect", statement.Effect, "Allow", "Deny"); err != nil {
-			return next, err
-		}
-		if statement.Action == nil || len(statement.Resource) == 0 {
-			return next, apierror.Invalid("field \"policy.Statement\" must have an Action and a Resource in each " +
-				"element")
-		}
-	}
-	return next, nil
+	return next, bucket.CheckSettings(next)
 }
 
 func (srv *Server) getLifecycle(o space, r *resource.Request) (resource.Answer, error) {
@@ -120,7 +106,7 @@ func (srv *Server) setLifecycle(o space, r *resource.Request) (resource.Answer, 
 	if err != nil {
 		return resource.Answer{}, err
 	}
-	if err := checkLifecycle(in); err != nil {
+	if err := bucket.CheckLifecycle(in); err != nil {
 		return resource.Answer{}, err
 	}
 	b.Lifecycle = in
@@ -138,47 +124,4 @@ func (srv *Server) deleteLifecycle(o space, r *resource.Request) (resource.Answe
 		b.Touch(r.Now)
 	}
 	return resource.Answer{Status: http.StatusNoContent, Identity: b.Identity}, nil
-}
-
-// checkLifecycle completes and checks the rules of a lifecycle.
-func checkLifecycle(l *wire.BucketLifecycle) error {
-	if len(l.Rules) == 0 {
-		return apierror.Invalid("field \"rules\" must have at least one rule; delete the lifecycle to have none")
-	}
-	known := map[string]bool{}
-	for i := range l.Rules {
-		rule := &l.Rules[i]
-		rule.Status = cmp.Or(rule.Status, "Enabled")
-		if err := object.OneOf("rules.status", rule.Status, "Enabled", "Disabled"); err != nil {
-			return err
-		}
-		switch {
-		case rule.ID == "" || known[rule.ID]:
-			return apierror.Invalid("field \"rules.id\" must be there and be unique, not be %q", rule.ID)
-		case rule.Expiration == nil && len(rule.Transitions) == 0 && rule.NoncurrentExpiration == nil &&
-			len(rule.NoncurrentTransitions) == 0 && rule.AbortUpload == nil:
-			return apierror.Invalid("field \"rules\": rule %q does nothing; give it an expiration, a transition or "+
-				"abortIncompleteMultipartUpload", rule.ID)
-		}
-		if err := checkTransitions(rule); err != nil {
-			return err
-		}
-		known[rule.ID] = true
-	}
-	return nil
-}
-
-// checkTransitions refuses transitions that lead nowhere.
-func checkTransitions(rule *wire.LifecycleRule) error {
-	for _, t := range rule.Transitions {
-		if t.StorageClass == "" {
-			return apierror.Invalid("field \"rules.transitions.storageClass\" is required")
-		}
-	}
-	for _, t := range rule.NoncurrentTransitions {
-		if t.StorageClass == "" {
-			return apierror.Invalid("field \"rules.noncurrentVersionTransitions.storageClass\" is required")
-		}
-	}
-	return nil
 }

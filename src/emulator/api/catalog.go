@@ -54,8 +54,8 @@ func (srv *Server) createCloudInit(c *call) (reply, error) {
 		return reply{}, err
 	}
 	t := &state.CloudInit{Content: object.Kept(in.Content, "")}
-	if t.Content == "" {
-		return reply{}, apierror.Invalid("field \"content\" is required")
+	if err := t.Check(); err != nil {
+		return reply{}, err
 	}
 	if err := c.org.Admit(state.QuotaCloudInits); err != nil {
 		return reply{}, err
@@ -74,16 +74,16 @@ func (srv *Server) updateCloudInit(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	content := object.Value(srv.rules(), in.Content, t.Content)
-	if content == "" {
-		return reply{}, apierror.Invalid("field \"content\" is required")
+	draft := state.CloudInit{Content: object.Value(srv.rules(), in.Content, t.Content)}
+	if err := draft.Check(); err != nil {
+		return reply{}, err
 	}
 	meta := wire.MetaInput{Name: in.Name, Labels: in.Labels, Annotations: in.Annotations}
 	next, err := revised(srv, c, &c.org.CloudInits, "cloud-init template", t, meta)
 	if err != nil {
 		return reply{}, err
 	}
-	t.Record, t.Content = next, content
+	t.Record, t.Content = next, draft.Content
 	return changed(t.Identity, t.View()), nil
 }
 

@@ -59,8 +59,8 @@ func (srv *Server) createFilesystem(c *call) (reply, error) {
 	if f.Subnet, err = c.filesystemHome(in); err != nil {
 		return reply{}, err
 	}
-	if f.Size < 1 {
-		return reply{}, apierror.Invalid("field \"size\" must be at least 1 GB, not %d", f.Size)
+	if err := f.CheckSize(); err != nil {
+		return reply{}, err
 	}
 	groups, err := c.org.SecurityGroupsIn(f.Subnet.VPC, in.SecurityGroupAttachments)
 	if err != nil {

@@ -133,16 +133,7 @@ func (srv *Server) configure(c *call, l state.Listener, in wire.ListenerInput, r
 		return l, apierror.Invalid("field \"targetGroup\": target group %q not found",
 			object.Value(r, in.TargetGroup, ""))
 	}
-	if err := object.CheckPort("port", l.Port); err != nil {
-		return l, err
-	}
-	if err := srv.checkProtocol(l.Protocol); err != nil {
-		return l, err
-	}
-	if err := state.CheckSources(l.AllowedSources); err != nil {
-		return l, err
-	}
-	return l, l.CheckBeside(others)
+	return l, l.Check(others)
 }
 
 func (srv *Server) updateListener(c *call) (reply, error) {

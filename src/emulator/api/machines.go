@@ -93,7 +93,7 @@ func (srv *Server) createMachine(c *call) (reply, error) {
 	if err := c.org.Admit(state.QuotaMachines); err != nil {
 		return reply{}, err
 	}
-	m, err := c.org.SeedMachine(seed.Machine{
+	m, err := c.org.AddMachine(seed.Machine{
 		Name: in.Name, Labels: in.Labels, Annotations: in.Annotations, Subnet: in.Subnet,
 		Type: in.MachineType, Zone: object.Kept(in.AvailabilityZone, ""), Stopped: stopped,
 		SecurityGroups: in.SecurityGroupAttachments,

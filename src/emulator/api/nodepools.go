@@ -161,7 +161,7 @@ func (srv *Server) addNode(o space, r *resource.Request, p *state.NodePool) erro
 	for _, g := range p.SecurityGroups {
 		spec.SecurityGroups = append(spec.SecurityGroups, g.Identity)
 	}
-	m, err := o.SeedMachine(spec, r.Now)
+	m, err := o.AddMachine(spec, r.Now)
 	if err != nil {
 		return err
 	}

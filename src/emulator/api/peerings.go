@@ -65,16 +65,13 @@ func (srv *Server) getPeering(c *call) (reply, error) {
 	return one(c.viewPeering(p)), nil
 }
 
-// peeringLengths are those that the official client documents.
-func peeringLengths() object.Lengths { return object.Lengths{Name: 63, Description: 500} }
-
 func (srv *Server) createPeering(c *call) (reply, error) {
 	in, err := decode[wire.PeeringInput](c)
 	if err != nil {
 		return reply{}, err
 	}
 	described := specified(in.MetaInput)
-	described.Longest = peeringLengths()
+	described.Longest = state.PeeringLengths()
 	if err := checkNew(srv, &c.org.Peerings, "VPC peering connection", described); err != nil {
 		return reply{}, err
 	}
@@ -130,10 +127,11 @@ func (c *call) connect(p *state.Peering, in wire.PeeringInput) error {
 			"leave autoAccept out, or use a token that is bound to no project", c.user.Project, in.AccepterVPCIdentity)
 	case p.Accepter == nil:
 		return apierror.Invalid("field \"accepterVpcIdentity\": VPC %q not found", in.AccepterVPCIdentity)
-	case p.Accepter == p.Requester:
-		return apierror.Invalid("field \"accepterVpcIdentity\": a VPC cannot be connected with itself")
-	case p.Overlaps():
-		return apierror.Invalid("the CIDRs of VPCs %q and %q overlap", p.Requester.Identity, p.Accepter.Identity)
+	}
+	if err := p.CheckSides("accepterVpcIdentity"); err != nil {
+		return err
+	}
+	switch {
 	case in.AutoAccept && (other != c.org.Owner() || p.Accepter.Region != p.Requester.Region):
 		return apierror.Invalid("field \"autoAccept\" is allowed within one organisation and region only")
 	case in.AutoAccept:
@@ -152,7 +150,7 @@ func (srv *Server) updatePeering(c *call) (reply, error) {
 		return reply{}, err
 	}
 	next, rules := p.Record, srv.rules()
-	rules.Longest = peeringLengths()
+	rules.Longest = state.PeeringLengths()
 	if err := next.Describe(rules, in.Name, in.Description, in.Labels, in.Annotations, c.now); err != nil {
 		return reply{}, err
 	}

@@ -93,11 +93,8 @@ func (srv *Server) createProject(c *call) (reply, error) {
 		Name: object.Kept(in.Name, ""), Description: object.Kept(in.Description, ""), Labels: in.Labels,
 		Annotations: in.Annotations,
 	}
-	if err := object.CheckMeta(described); err != nil {
+	if err := c.org.CheckNewProject(object.Checks{Now: c.now}, described); err != nil {
 		return reply{}, err
-	}
-	if slug := object.Slugify(described.Name); c.org.Projects.HasSlug(slug) {
-		return reply{}, apierror.Conflict("slug %q is taken by another project", slug)
 	}
 	if err := c.org.Admit(state.QuotaProjects); err != nil {
 		return reply{}, err

@@ -34,33 +34,14 @@ func (c *call) newRoute(t *state.RouteTable, at string, in wire.RouteInput) (*st
 		return nil, apierror.Invalid("field \"%stargetGatewayIdentity\": gateway %q not found", at,
 			in.TargetGatewayIdentity)
 	case in.TargetVPCPeeringConnectionID != "":
-		r.Peering, err = c.crossing(t, at+"targetVpcPeeringConnectionId", in.TargetVPCPeeringConnectionID)
+		r.Peering, err = t.Crossing(at+"targetVpcPeeringConnectionId", in.TargetVPCPeeringConnectionID, c.now)
 		return r, err
 	case in.GatewayAddress != "":
 		r.Address, err = t.VPC.GatewayAddress(at+"gatewayAddress", in.GatewayAddress, destination)
 		return r, err
 	}
-	r.Gateway, err = object.Referred(&c.org.NATGateways, at+"targetNatGatewayIdentity", "NAT gateway",
-		in.TargetNATGatewayIdentity)
-	if err == nil && r.Gateway.Subnet.VPC != t.VPC {
-		err = apierror.Invalid("field \"%stargetNatGatewayIdentity\": NAT gateway %q is in another VPC than the "+
-			"route table", at, in.TargetNATGatewayIdentity)
-	}
+	r.Gateway, err = t.NATGateway(at+"targetNatGatewayIdentity", in.TargetNATGatewayIdentity)
 	return r, err
-}
-
-// crossing is the peering connection that a route of a VPC uses.
-func (c *call) crossing(t *state.RouteTable, field, ref string) (*state.Peering, error) {
-	p, found := c.org.Peerings.Find(ref)
-	switch {
-	case !found || p.Requester != t.VPC && p.Accepter != t.VPC:
-		return nil, apierror.Invalid("field %q: VPC peering connection %q not found in VPC %q", field, ref,
-			t.VPC.Identity)
-	case p.State(c.now) != state.PeeringActive:
-		return nil, apierror.Conflict("field %q: VPC peering connection %q is %s, not active", field, ref,
-			p.State(c.now))
-	}
-	return p, nil
 }
 
 // route is the route that the path of a request names, and its table.

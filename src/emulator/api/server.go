@@ -67,7 +67,6 @@ type Server struct {
 	// tags is the seed of ETags.
 	tags maphash.Seed
 
-	network                  netip.Prefix
 	afterWrite, beforeAnswer func()
 }
 
@@ -76,7 +75,7 @@ const unknown = "unknown"
 
 // New makes a server with the state of a seed.
 func New(o Options) (*Server, error) {
-	objects, err := state.New(o.Seed, o.Switches, time.Now())
+	objects, err := state.New(o.Seed, o.Switches, o.Network, time.Now())
 	if err != nil {
 		return nil, &seed.Error{Err: err}
 	}
@@ -87,7 +86,7 @@ func New(o Options) (*Server, error) {
 	srv := &Server{
 		Store: objects, Auth: credentials, switches: o.Switches, delays: o.Delays, logger: o.Logger,
 		inner: o.Middleware, mux: http.NewServeMux(), limiter: newLimiter(o.Switches.RequestsPerSecond),
-		tags: maphash.MakeSeed(), network: o.Network, afterWrite: o.AfterWrite, beforeAnswer: o.BeforeAnswer,
+		tags: maphash.MakeSeed(), afterWrite: o.AfterWrite, beforeAnswer: o.BeforeAnswer,
 	}
 	// Answers are for people, too, whose tools may show only what is compressed with gzip.
 	if srv.compress, err = gzhttp.NewWrapper(gzhttp.EnableZstd(false)); err != nil {

@@ -212,40 +212,7 @@ func (srv *Server) plan(c *call, p *state.SnapshotPolicy, in wire.SnapshotPolicy
 	p.Target = object.Kept(in.Target, p.Target)
 	p.Enabled = object.Value(srv.rules(), in.Enabled, p.Enabled)
 	p.KeepCount = object.Optional(srv.rules(), in.KeepCount, p.KeepCount)
-	switch {
-	case p.TTL <= 0:
-		return apierror.Invalid("field \"ttl\" must be more than 0, not %s", p.TTL)
-	case p.KeepCount != nil && *p.KeepCount < 1:
-		return apierror.Invalid("field \"keepCount\" must be at least 1, not %d", *p.KeepCount)
-	}
-	if err := p.Plan(c.now); err != nil {
-		return err
-	}
-	return c.checkSnapshotTarget(p)
-}
-
-func (c *call) checkSnapshotTarget(p *state.SnapshotPolicy) error {
-	target := p.Target
-	if err := object.OneOf("target.type", target.Type, wire.TargetSelector, wire.TargetExplicit); err != nil {
-		return err
-	}
-	switch {
-	case target.Type == wire.TargetSelector && len(target.Selector) == 0:
-		return apierror.Invalid("field \"target.selector\" is required")
-	case target.Type == wire.TargetExplicit && len(target.VolumeIdentities) == 0:
-		return apierror.Invalid("field \"target.volumeIdentities\" is required")
-	}
-	for _, identity := range target.VolumeIdentities {
-		v, err := object.Referred(&c.org.Volumes, "target.volumeIdentities", "volume", identity)
-		if err != nil {
-			return err
-		}
-		if v.Region != p.Region {
-			return apierror.Invalid("field \"target.volumeIdentities\": volume %q is in region %s, not in that of the "+
-				"policy, %s", identity, v.Region.Slug, p.Region.Slug)
-		}
-	}
-	return nil
+	return p.Check(c.now)
 }
 
 // runPolicies takes the snapshots that are due at a time. The store is locked.

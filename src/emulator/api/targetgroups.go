@@ -90,27 +90,11 @@ func (srv *Server) configureGroup(g *state.TargetGroup, in wire.TargetGroupInput
 	if next.Policy == "" && srv.switches.DefaultPolicies {
 		next.Policy = string(traffic.RoundRobin)
 	}
-	if err := srv.checkGroup(&next); err != nil {
+	if err := next.Check(); err != nil {
 		return err
 	}
 	*g = next
 	return nil
-}
-
-func (srv *Server) checkGroup(g *state.TargetGroup) error {
-	if err := object.CheckPort("targetPort", g.Port); err != nil {
-		return err
-	}
-	if err := srv.checkProtocol(g.Protocol); err != nil {
-		return err
-	}
-	for _, l := range g.Listeners {
-		if l.Protocol != g.Protocol {
-			return apierror.Invalid("field \"protocol\": listener %q uses this target group for %s", l.Identity,
-				l.Protocol)
-		}
-	}
-	return g.CheckBalancing()
 }
 
 func (srv *Server) updateTargetGroup(c *call) (reply, error) {

@@ -1,66 +1,11 @@
 package api
 
 import (
-	"net/netip"
-	"slices"
-
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/behaviour"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
-	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/state"
-	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
 )
-
-// checkProtocol checks the protocol of a listener or target group.
-func (srv *Server) checkProtocol(protocol string) error {
-	known := []string{string(traffic.TCP), string(traffic.UDP)}
-	if srv.switches.ApplicationProtocols {
-		known = append(known, "http", "https", "grpc", state.ProtocolQUIC)
-	}
-	if !slices.Contains(known, protocol) {
-		return apierror.Invalid("field \"protocol\" must be one of %v, not %q", known, protocol)
-	}
-	return nil
-}
-
-// checkServable refuses ranges of a VPC that the data plane cannot serve. Its
-// network is one, so VPCs do not have address spaces of their own.
-func (srv *Server) checkServable(field string, v *state.VPC, cidrs []netip.Prefix) error {
-	if !srv.network.IsValid() {
-		return nil
-	}
-	for _, cidr := range cidrs {
-		if !state.Within(cidr, []netip.Prefix{srv.network}) {
-			return apierror.Invalid("field %q: %s is outside the data plane's network %s", field, cidr, srv.network)
-		}
-		for org := range srv.Store.Spaces() {
-			for other := range object.Present(&org.VPCs, srv.Store.Now) {
-				if other != v && slices.ContainsFunc(other.CIDRs, cidr.Overlaps) {
-					return apierror.Conflict("field %q: %s overlaps VPC %q, which shares the data plane's network",
-						field, cidr, other.Identity)
-				}
-			}
-		}
-	}
-	return nil
-}
-
-// checkPublic refuses ranges of a subnet that contain public addresses of the
-// data plane's network.
-func (srv *Server) checkPublic(field string, cidrs []netip.Prefix) error {
-	if !srv.network.IsValid() {
-		return nil
-	}
-	for r := range srv.Store.Regions.All() {
-		for _, pool := range r.Public {
-			if slices.ContainsFunc(cidrs, pool.Prefix().Overlaps) {
-				return apierror.Conflict("field %q: %s are public addresses of region %s", field, pool.Prefix(), r.Slug)
-			}
-		}
-	}
-	return nil
-}
 
 func (srv *Server) rules() object.UpdateRules {
 	return object.UpdateRules{Merge: srv.switches.Updates == behaviour.Merge,
@@ -99,10 +44,7 @@ func listed[T object.Described, V any](c *call, all *object.Collection[T], of fu
 
 // checkNew checks the meta data of a new object.
 func checkNew[T object.Described](srv *Server, among *object.Collection[T], kind string, s object.Spec) error {
-	if err := object.CheckMeta(s); err != nil {
-		return err
-	}
-	return checkUnique(srv, among, kind, s.Name, "")
+	return object.CheckNew(object.Checks{UniqueNames: srv.switches.UniqueNames, Now: srv.Store.Now}, among, kind, s)
 }
 
 // checkUnique refuses a name that another object of the kind has, if names have

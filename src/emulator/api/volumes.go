@@ -10,13 +10,6 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
 )
 
-const (
-	// maxVolumeSize is in GiB.
-	maxVolumeSize = 16384
-	// volumesPerMachine is the limit that nodes of the vendor's CSI driver report.
-	volumesPerMachine = 20
-)
-
 func (srv *Server) volumeOperations() map[string]handler {
 	const volume = "/v1/volumes/{id}"
 	return map[string]handler{
@@ -130,7 +123,7 @@ func (c *call) restored(v *state.Volume, ref *string) (*state.VolumeSnapshot, er
 
 // admitVolume says whether there may be a new volume of a size.
 func (c *call) admitVolume(field string, size int) error {
-	if err := checkVolumeSize(field, size); err != nil {
+	if err := state.CheckVolumeSize(field, size); err != nil {
 		return err
 	}
 	if err := c.org.Admit(state.QuotaVolumes); err != nil {
@@ -142,13 +135,6 @@ func (c *call) admitVolume(field string, size int) error {
 func (c *call) addVolume(v *state.Volume, described object.Spec) {
 	v.Record = object.NewRecord("v", described, c.org.Volumes.HasSlug, c.now)
 	c.org.Volumes.Add(v)
-}
-
-func checkVolumeSize(field string, size int) error {
-	if size < 1 || size > maxVolumeSize {
-		return apierror.Invalid("field %q must be at least 1 GB and at most %d, not %d", field, maxVolumeSize, size)
-	}
-	return nil
 }
 
 func (srv *Server) updateVolume(c *call) (reply, error) {
@@ -185,7 +171,7 @@ func (srv *Server) grow(c *call, v *state.Volume, size int) error {
 	case !v.Type.AllowResize:
 		return apierror.Invalid("field \"size\": volumes of type %q cannot be resized", v.Type.Name)
 	}
-	if err := checkVolumeSize("size", size); err != nil {
+	if err := state.CheckVolumeSize("size", size); err != nil {
 		return err
 	}
 	if err := c.org.AdmitMore(state.QuotaVolumeSize, size-v.Size); err != nil {
@@ -253,10 +239,8 @@ func (srv *Server) attachVolume(c *call) (reply, error) {
 	if err := c.attachable(v, m); err != nil {
 		return reply{}, err
 	}
-	limit := cmp.Or(srv.switches.VolumesPerMachine, volumesPerMachine)
-	if n := len(m.Volumes(c.now, false)); n >= limit {
-		return reply{}, apierror.Conflict("machine %q has %d volumes, and at most %d can be attached", m.Identity, n,
-			limit)
+	if err := m.CheckRoom(c.now); err != nil {
+		return reply{}, err
 	}
 	v.Attach(&state.VolumeAttachment{Identity: object.NewIdentity("va"), Description: in.Description,
 		CreatedAt: c.now, Machine: m}, c.now.Add(srv.delays.VolumeAttach))
@@ -274,11 +258,11 @@ func (c *call) attachable(v *state.Volume, m *state.Machine) error {
 
 // unused refuses a volume that a machine of a subnet cannot have now.
 func (c *call) unused(v *state.Volume, home *state.Subnet) error {
+	if err := v.CheckRegion(home); err != nil {
+		return err
+	}
 	a := v.Attachment(c.now)
-	switch at := home.VPC.Region; {
-	case v.Region != at:
-		return apierror.Invalid("volume %q is in region %s, the machine in region %s", v.Identity, v.Region.Slug,
-			at.Slug)
+	switch {
 	case a != nil:
 		return apierror.Conflict("volume %q is attached to machine %q; detach it first", v.Identity,
 			a.Machine.Identity)

@@ -2,7 +2,6 @@ package api
 
 import (
 	"net/netip"
-	"slices"
 	"strings"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
@@ -45,14 +44,14 @@ func (srv *Server) createVPC(c *call) (reply, error) {
 	if !found {
 		return reply{}, apierror.Invalid("field \"cloudRegionIdentity\": region %q not found", in.CloudRegionIdentity)
 	}
-	cidrs, err := parseNetworks("vpcCidrs", in.VPCCIDRs)
+	cidrs, err := state.ParseNetworks("vpcCidrs", in.VPCCIDRs)
 	if err != nil {
 		return reply{}, err
 	}
 	v := &state.VPC{Org: c.org, Region: home, CIDRs: cidrs,
 		Life: object.Life{ReadyAt: c.now.Add(srv.delays.NetworkCreate)}}
 	v.Record = object.NewRecord("vpc", specified(in.MetaInput), c.org.VPCs.HasSlug, c.now)
-	if err := srv.checkServable("vpcCidrs", v, cidrs); err != nil {
+	if err := v.CheckServable("vpcCidrs", cidrs); err != nil {
 		return reply{}, err
 	}
 	if err := c.org.Admit(state.QuotaVPCs); err != nil {
@@ -89,7 +88,7 @@ func (srv *Server) newCIDRs(v *state.VPC, sent []string) ([]netip.Prefix, error)
 	if sent == nil && srv.rules().Merge {
 		return v.CIDRs, nil
 	}
-	cidrs, err := parseNetworks("vpcCidrs", sent)
+	cidrs, err := state.ParseNetworks("vpcCidrs", sent)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +103,7 @@ func (srv *Server) newCIDRs(v *state.VPC, sent []string) ([]netip.Prefix, error)
 	if err := v.CheckRanges("vpcCidrs", cidrs); err != nil {
 		return nil, err
 	}
-	return cidrs, srv.checkServable("vpcCidrs", v, cidrs)
+	return cidrs, v.CheckServable("vpcCidrs", cidrs)
 }
 
 func (srv *Server) deleteVPC(c *call) (reply, error) {
@@ -123,25 +122,6 @@ func (srv *Server) deleteVPC(c *call) (reply, error) {
 	v.Depart()
 	c.org.FinishDeletions(c.now)
 	return done(v.Identity), nil
-}
-
-// parseNetworks reads at least one CIDR. They must not overlap.
-func parseNetworks(field string, texts []string) ([]netip.Prefix, error) {
-	if len(texts) == 0 {
-		return nil, apierror.Invalid("field %q must have at least one CIDR", field)
-	}
-	var prefixes []netip.Prefix
-	for _, text := range texts {
-		prefix, err := state.ParseNetwork(field, text)
-		if err != nil {
-			return nil, err
-		}
-		if i := slices.IndexFunc(prefixes, prefix.Overlaps); i >= 0 {
-			return nil, apierror.Invalid("field %q: %s overlaps %s", field, prefix, prefixes[i])
-		}
-		prefixes = append(prefixes, prefix)
-	}
-	return prefixes, nil
 }
 
 func (srv *Server) subnetOperations() map[string]handler {
@@ -182,7 +162,7 @@ func (srv *Server) createSubnet(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	cidrs, err := parseNetworks("cidr", strings.Split(in.CIDR, ","))
+	cidrs, err := state.ParseNetworks("cidr", strings.Split(in.CIDR, ","))
 	if err != nil {
 		return reply{}, err
 	}
@@ -191,7 +171,7 @@ func (srv *Server) createSubnet(c *call) (reply, error) {
 	if err := s.Occupy(cidrs); err != nil {
 		return reply{}, err
 	}
-	if err := srv.checkPublic("cidr", cidrs); err != nil {
+	if err := srv.Store.CheckPublic("cidr", cidrs); err != nil {
 		return reply{}, err
 	}
 	if err := c.org.Admit(state.QuotaSubnets); err != nil {

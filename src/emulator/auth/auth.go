@@ -87,37 +87,14 @@ func New(in seed.Seed, orgs []*Organisation, lifetime time.Duration) (*Authentic
 	}
 	own, err := newIssuer(in.IdentityProviderKey)
 	if err != nil {
-		return nil, fmt.Errorf("seed: field \"identityProviderKey\": %w", err)
+		return nil, fmt.Errorf("seed: %w", seed.At("identityProviderKey", err))
 	}
 	g := &Authenticator{
 		lifetime: lifetime, issuer: own, organisations: orgs, tokens: map[string]Principal{},
 		clients: map[string]client{}, bearers: map[string]bearer{},
 	}
-	for i, o := range in.Organisations {
-		for _, token := range o.PersonalAccessTokens {
-			if err := g.addToken(orgs[i], token, nil); err != nil {
-				return nil, fmt.Errorf("seed organisation %q: field \"personalAccessTokens\": %w", o.Name, err)
-			}
-		}
-		for _, token := range o.Tokens {
-			limit, err := parseScopes(token.Scopes)
-			if err == nil {
-				err = g.addToken(orgs[i], token.Token, limit)
-			}
-			if err != nil {
-				return nil, fmt.Errorf("seed organisation %q: field \"tokens\": %w", o.Name, err)
-			}
-		}
-		for _, c := range o.Clients {
-			if err := g.addClient(orgs[i], c); err != nil {
-				return nil, fmt.Errorf("seed organisation %q: client %q: %w", o.Name, c.ID, err)
-			}
-		}
-	}
-	for i, token := range in.BearerTokens {
-		if err := g.addBearer(token); err != nil {
-			return nil, fmt.Errorf("seed: field \"bearerTokens[%d]\": %w", i, err)
-		}
+	if err := g.populate(in); err != nil {
+		return nil, fmt.Errorf("seed: %w", err)
 	}
 	return g, nil
 }
@@ -135,10 +112,10 @@ func (g *Authenticator) addToken(org *Organisation, token string, limit Scopes) 
 func (g *Authenticator) addClient(org *Organisation, c seed.Client) error {
 	limit, err := parseScopes(c.Scopes)
 	if err != nil {
-		return err
+		return seed.At("scopes", err)
 	}
 	if err := org.CheckProject(c.Project); err != nil {
-		return err
+		return seed.At("project", err)
 	}
 	owner, found := g.clients[c.ID]
 	if found && (owner.secret != c.Secret || owner.Project != c.Project || !owner.Scopes.equal(limit)) {

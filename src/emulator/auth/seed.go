@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -51,6 +52,35 @@ func parseKey(text string) (*ecdsa.PrivateKey, error) {
 		return nil, errors.New("it is not a key for ES256, on the curve P-256")
 	}
 	return private, nil
+}
+
+// populate adds the credentials of a seed, or returns the first error.
+func (g *Authenticator) populate(in seed.Seed) error {
+	return cmp.Or(
+		seed.EachIndexed("organisations", "organisation", in.Organisations,
+			func(i int, o *seed.Organisation) (string, error) {
+				return o.Name, g.addCredentials(g.organisations[i], o)
+			}),
+		seed.Each("bearerTokens", "bearer token", in.BearerTokens,
+			func(t *seed.BearerToken) (string, error) { return "", g.addBearer(*t) }),
+	)
+}
+
+// addCredentials adds the credentials of an organisation. Errors do not contain them.
+func (g *Authenticator) addCredentials(org *Organisation, in *seed.Organisation) error {
+	return cmp.Or(
+		seed.Each("personalAccessTokens", "personal access token", in.PersonalAccessTokens,
+			func(token *string) (string, error) { return "", g.addToken(org, *token, nil) }),
+		seed.Each("tokens", "personal access token", in.Tokens, func(t *seed.Token) (string, error) {
+			limit, err := parseScopes(t.Scopes)
+			if err != nil {
+				return "", seed.At("scopes", err)
+			}
+			return "", g.addToken(org, t.Token, limit)
+		}),
+		seed.Each("clients", "client", in.Clients,
+			func(c *seed.Client) (string, error) { return c.ID, g.addClient(org, *c) }),
+	)
 }
 
 func (g *Authenticator) addBearer(in seed.BearerToken) error {

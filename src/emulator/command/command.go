@@ -309,7 +309,7 @@ func (o *options) start(ctx context.Context, cfg emulator.Config, state *saver,
 	act func(*emulator.Emulator) error) error {
 	cloud, err := emulator.New(cfg)
 	if err != nil {
-		return fmt.Errorf("starting the cloud: %w", closing(state.damaged(err), cfg.DataPlane))
+		return fmt.Errorf("starting the cloud: %w", closing(o.inFile(state, err), cfg.DataPlane))
 	}
 	if _, err := cloud.AddMachines(o.machines); err != nil {
 		return closing(err, cloud)

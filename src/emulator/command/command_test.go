@@ -399,14 +399,20 @@ func TestRefusedFlags(t *testing.T) {
 	if err := os.WriteFile(badSeed, []byte("dragons: 3"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	refusedSeed := filepath.Join(dir, "refused.yaml")
+	if err := os.WriteFile(refusedSeed, []byte("regions: [{name: a, zones: [b]}, {name: b}]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	tests := map[string]struct {
 		args []string
 		want string
 	}{
-		"data plane":       {[]string{"--data-plane=x"}, "use none, loopback or netns"},
-		"network":          {[]string{"--data-plane=loopback", "--loopback-network=10.0.0.0/16"}, "use 127.N.0.0/16"},
-		"no seed":          {[]string{"--seed=" + filepath.Join(dir, "none")}, "opening the seed"},
-		"bad seed":         {[]string{"--seed=" + badSeed}, "dragons"},
+		"data plane": {[]string{"--data-plane=x"}, "use none, loopback or netns"},
+		"network":    {[]string{"--data-plane=loopback", "--loopback-network=10.0.0.0/16"}, "use 127.N.0.0/16"},
+		"no seed":    {[]string{"--seed=" + filepath.Join(dir, "none")}, "opening the seed"},
+		"bad seed":   {[]string{"--seed=" + badSeed}, "dragons"},
+		"refused seed": {[]string{"--seed=" + refusedSeed},
+			"--seed=" + refusedSeed + `: seed: regions[1].zones (region "b"): must have at least one zone`},
 		"bad loopback":     {[]string{"--seed=" + badSeed, "--data-plane=loopback"}, "dragons"},
 		"switch":           {[]string{"--updates=x"}, `use "replace", "replace-all" or "merge"`},
 		"listen":           {[]string{"--listen=127.0.0.1:x"}, "--listen=127.0.0.1:x"},

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -44,12 +45,16 @@ func (o *options) openState(log *slog.Logger) (*saver, error) {
 	return &saver{file: file, found: found, state: state}, nil
 }
 
-// damaged says that the emulator cannot start with the content of the file, if that is why it did not start.
-func (s *saver) damaged(err error) error {
-	if _, is := errors.AsType[*seed.Error](err); !is || s.file == nil || !s.found {
-		return err
+// inFile names the file of the state or the seed, if its content is why the emulator did not start.
+func (o *options) inFile(s *saver, err error) error {
+	_, content := errors.AsType[*seed.Error](err)
+	switch {
+	case content && s.found:
+		return s.file.Damaged(err)
+	case content && o.seed != "":
+		return fmt.Errorf("--seed=%s: %w", o.seed, err)
 	}
-	return s.file.Damaged(err)
+	return err
 }
 
 // save writes the state now.

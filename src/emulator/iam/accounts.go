@@ -56,7 +56,7 @@ type createdCredential struct {
 
 func accounts() resource.Kind[*Directory, *ServiceAccount, wire.MetaInput] {
 	return resource.Kind[*Directory, *ServiceAccount, wire.MetaInput]{
-		Name: "service account", Prefix: "sa", Path: "/v1/service-accounts", Single: true, Partial: true,
+		Name: accountKind, Prefix: "sa", Path: "/v1/service-accounts", Single: true, Partial: true,
 		Meta: named, Longest: lengths(),
 		Among: func(d *Directory, _ *request) (*object.Collection[*ServiceAccount], error) { return &d.Accounts, nil },
 		New: func(_ *Directory, _ *request, record object.Record, _ *wire.MetaInput) (*ServiceAccount, error) {
@@ -103,7 +103,7 @@ func (d *Directory) releaseAccount(_ *request, a *ServiceAccount) error {
 
 func credentials() resource.Kind[*Directory, *AccessCredential, credentialInput] {
 	return resource.Kind[*Directory, *AccessCredential, credentialInput]{
-		Name: "access credential", Prefix: "sac", Path: "/v1/service-accounts/{id}/access-credentials",
+		Name: credentialKind, Prefix: "sac", Path: "/v1/service-accounts/{id}/access-credentials",
 		Key:  "credential",
 		Meta: func(in *credentialInput) wire.MetaInput { return in.MetaInput }, Longest: lengths(),
 		Among: (*Directory).credentialsOf,
@@ -128,7 +128,11 @@ func (d *Directory) credentialsOf(r *request) (*object.Collection[*AccessCredent
 	if err != nil {
 		return nil, err
 	}
-	return partsOf(&d.Credentials, func(c *AccessCredential) bool { return c.Account == account.Identity }), nil
+	return d.credentialsOfAccount(account), nil
+}
+
+func (d *Directory) credentialsOfAccount(account *ServiceAccount) *object.Collection[*AccessCredential] {
+	return partsOf(&d.Credentials, func(c *AccessCredential) bool { return c.Account == account.Identity })
 }
 
 func (d *Directory) newCredential(r *request, record object.Record, in *credentialInput) (*AccessCredential, error) {

@@ -1,8 +1,6 @@
 package iam
 
 import (
-	"time"
-
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/resource"
@@ -34,7 +32,7 @@ type bindingView struct {
 
 func bindings() resource.Kind[*Directory, *Binding, bindingInput] {
 	return resource.Kind[*Directory, *Binding, bindingInput]{
-		Name: "role binding", Prefix: "rb", Path: "/v1/iam/roles/{id}/bindings", Key: "binding",
+		Name: bindingKind, Prefix: "rb", Path: "/v1/iam/roles/{id}/bindings", Key: "binding",
 		Meta: func(in *bindingInput) wire.MetaInput { return in.MetaInput }, Longest: lengths(),
 		Among: func(d *Directory, r *request) (*object.Collection[*Binding], error) {
 			role, err := roles().Named(d, r)
@@ -86,15 +84,16 @@ func (d *Directory) newBinding(r *request, record object.Record, in *bindingInpu
 	return b, nil
 }
 
-func (d *Directory) seedBinding(role *Role, in seed.RoleBinding, now time.Time) error {
-	if in.Name == "" {
-		return errNameless()
-	}
-	b := &Binding{Role: role.Identity, Record: Recorded("rb", in.Object, d.bindingsOf(role).HasSlug, now)}
-	if err := d.bind(b, &bindingInput{User: &in.User, Team: &in.Team, Account: &in.ServiceAccount}); err != nil {
+func (s seeding) addBinding(role *Role, in seed.RoleBinding) error {
+	record, err := recorded(s, s.bindingsOf(role), "rb", bindingKind, in.Object, lengths())
+	if err != nil {
 		return err
 	}
-	return object.Insert(&d.Bindings, b)
+	b := &Binding{Role: role.Identity, Record: record}
+	if err := s.bind(b, &bindingInput{User: &in.User, Team: &in.Team, Account: &in.ServiceAccount}); err != nil {
+		return err
+	}
+	return object.Insert(&s.Bindings, b)
 }
 
 // bind fills in to whom a role is bound.

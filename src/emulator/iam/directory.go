@@ -14,6 +14,17 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
 )
 
+// What messages call the kinds of identities.
+const (
+	accountKind    = "service account"
+	credentialKind = "access credential"
+	providerKind   = "federated identity provider"
+	federatedKind  = "federated identity"
+	teamKind       = "team"
+	roleKind       = "role"
+	bindingKind    = "role binding"
+)
+
 // Directory has the identities of an organisation. Its objects refer to each other by identity.
 type Directory struct {
 	Accounts    object.Collection[*ServiceAccount]

@@ -99,12 +99,12 @@ func identify(m wire.Meta) identified {
 
 func providers() resource.Kind[*Directory, *Provider, providerInput] {
 	return resource.Kind[*Directory, *Provider, providerInput]{
-		Name: "federated identity provider", Prefix: "fip", Path: "/v1/federated-identity-providers", Single: true,
-		Partial: true, Longest: federationLengths(),
-		Meta:   func(in *providerInput) wire.MetaInput { return in.MetaInput },
-		Among:  func(d *Directory, _ *request) (*object.Collection[*Provider], error) { return &d.Providers, nil },
-		New:    (*Directory).newProvider,
-		Change: (*Directory).changeProvider,
+		Name: providerKind, Prefix: "fip", Path: "/v1/federated-identity-providers", Single: true, Partial: true,
+		Longest: federationLengths(),
+		Meta:    func(in *providerInput) wire.MetaInput { return in.MetaInput },
+		Among:   func(d *Directory, _ *request) (*object.Collection[*Provider], error) { return &d.Providers, nil },
+		New:     (*Directory).newProvider,
+		Change:  (*Directory).changeProvider,
 		Release: func(d *Directory, _ *request, p *Provider) error {
 			for f := range d.Federated.All() {
 				if f.Provider == p.Identity {
@@ -147,10 +147,19 @@ func (d *Directory) newProvider(r *request, record object.Record, in *providerIn
 	return p, d.changeProvider(r, p, record, in)
 }
 
+func checkProviderStatus(status string) error {
+	if status != active && status != "inactive" {
+		return apierror.Invalid("field \"status\" must be active or inactive, not %q", status)
+	}
+	return nil
+}
+
 // changeProvider keeps the status and the place of keys that a request leaves out, unless all is replaced.
 func (*Directory) changeProvider(r *request, p *Provider, next object.Record, in *providerInput) error {
-	if !slices.Contains([]string{"", active, "inactive"}, in.Status) {
-		return apierror.Invalid("field \"status\" must be active or inactive, not %q", in.Status)
+	if in.Status != "" {
+		if err := checkProviderStatus(in.Status); err != nil {
+			return err
+		}
 	}
 	p.Record = next
 	if r.Rules.ReplaceAll {
@@ -194,7 +203,7 @@ type federatedView struct {
 
 func federatedIdentities() resource.Kind[*Directory, *FederatedIdentity, federatedInput] {
 	return resource.Kind[*Directory, *FederatedIdentity, federatedInput]{
-		Name: "federated identity", Prefix: "fi", Path: "/v1/federated-identities", Single: true,
+		Name: federatedKind, Prefix: "fi", Path: "/v1/federated-identities", Single: true,
 		Partial: true, Longest: federationLengths(),
 		Meta: func(in *federatedInput) wire.MetaInput { return in.MetaInput },
 		Among: func(d *Directory, _ *request) (*object.Collection[*FederatedIdentity], error) {

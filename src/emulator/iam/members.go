@@ -125,7 +125,7 @@ func (d *Directory) seedMember(in seed.Member, now time.Time) error {
 	}
 	record := Recorded("om", seed.Object{Identity: in.Identity, Name: in.Name,
 		Details: seed.Details{Slug: subject, History: in.History}}, d.Members.HasSlug, now)
-	return errors.Join(checkRole(role), object.Insert(&d.Members, &Member{
+	return cmp.Or(checkRole(role), object.Insert(&d.Members, &Member{
 		Record: record, Role: role,
 		User: wire.User{Subject: subject, Name: in.Name, Email: in.Email, CreatedAt: record.CreatedAt},
 	}))
@@ -136,7 +136,7 @@ func (d *Directory) seedInvite(in seed.Invite, now time.Time) error {
 	if in.Email == "" {
 		return fmt.Errorf("an invite needs an email address")
 	}
-	return errors.Join(checkRole(role), object.Insert(&d.Invites, &Invite{
+	return cmp.Or(checkRole(role), object.Insert(&d.Invites, &Invite{
 		Record: Recorded("inv", seed.Object{Identity: in.Identity, Name: in.Email,
 			Details: seed.Details{History: seed.History{CreatedAt: in.CreatedAt}}}, d.Invites.HasSlug, now),
 		Email: in.Email, Role: role, Code: cmp.Or(in.Code, rand.Text()),

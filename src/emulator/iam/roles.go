@@ -2,7 +2,6 @@ package iam
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
@@ -44,7 +43,7 @@ type roleView struct {
 
 func roles() resource.Kind[*Directory, *Role, wire.MetaInput] {
 	return resource.Kind[*Directory, *Role, wire.MetaInput]{
-		Name: "role", Prefix: "role", Path: "/v1/iam/roles", Single: true, Meta: named, Longest: lengths(),
+		Name: roleKind, Prefix: "role", Path: "/v1/iam/roles", Single: true, Meta: named, Longest: lengths(),
 		Among: func(d *Directory, _ *request) (*object.Collection[*Role], error) { return &d.Roles, nil },
 		New: func(_ *Directory, _ *request, record object.Record, _ *wire.MetaInput) (*Role, error) {
 			return &Role{record}, nil
@@ -130,22 +129,21 @@ func (in *ruleInput) check() error {
 	return nil
 }
 
-func (d *Directory) seedRole(in seed.Role, now time.Time) error {
-	if in.Name == "" {
-		return errNameless()
-	}
-	role := &Role{Recorded("role", in.Object, d.Roles.HasSlug, now)}
-	if err := object.Insert(&d.Roles, role); err != nil {
+func (s seeding) addRole(in seed.Role) error {
+	record, err := recorded(s, &s.Roles, "role", roleKind, in.Object, lengths())
+	if err != nil {
 		return err
 	}
-	for i, rule := range in.Rules {
-		if err := d.seedRule(role, rule, now); err != nil {
-			return fmt.Errorf("rule %d: %w", i+1, err)
-		}
+	role := &Role{record}
+	if err := object.Insert(&s.Roles, role); err != nil {
+		return err
 	}
-	return seedEach("role binding", in.Bindings, func(b seed.RoleBinding) (string, error) {
-		return b.Name, d.seedBinding(role, b, now)
-	})
+	return cmp.Or(
+		seed.Each("rules", "rule", in.Rules,
+			func(r *seed.RoleRule) (string, error) { return "", s.seedRule(role, *r, s.Now) }),
+		seed.Each("bindings", bindingKind, in.Bindings,
+			func(b *seed.RoleBinding) (string, error) { return b.Name, s.addBinding(role, *b) }),
+	)
 }
 
 func (d *Directory) seedRule(role *Role, in seed.RoleRule, now time.Time) error {

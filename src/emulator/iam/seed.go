@@ -3,7 +3,6 @@ package iam
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -12,39 +11,43 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
 )
 
-// Seed adds the identities of an organisation. What refers to others comes after them.
-func (d *Directory) Seed(in *seed.Organisation, now time.Time) error {
-	return errors.Join(
-		seedEach("federated identity provider", in.Providers, func(p seed.Provider) (string, error) {
-			return p.Name, d.addProvider(p, now)
-		}),
-		seedEach("member", in.Members, func(m seed.Member) (string, error) { return m.Name, d.seedMember(m, now) }),
-		seedEach("invite", in.Invites, func(i seed.Invite) (string, error) { return i.Email, d.seedInvite(i, now) }),
-		seedEach("service account", in.ServiceAccounts, func(a seed.ServiceAccount) (string, error) {
-			return a.Name, d.seedAccount(a, now)
-		}),
-		seedEach("team", in.Teams, func(t seed.Team) (string, error) { return t.Name, d.seedTeam(t, now) }),
-		seedEach("role", in.Roles, func(r seed.Role) (string, error) { return r.Name, d.seedRole(r, now) }),
+// Seed adds the identities of an organisation, or returns the first error. What refers to others comes after them.
+func (d *Directory) Seed(in *seed.Organisation, checks object.Checks) error {
+	s := seeding{d, checks}
+	return cmp.Or(
+		seed.Each("federatedIdentityProviders", "federated identity provider", in.Providers,
+			func(p *seed.Provider) (string, error) { return p.Name, s.addProvider(*p) }),
+		seed.Each("members", "member", in.Members,
+			func(m *seed.Member) (string, error) { return m.Name, d.seedMember(*m, checks.Now) }),
+		seed.Each("invites", "invite", in.Invites,
+			func(i *seed.Invite) (string, error) { return i.Email, d.seedInvite(*i, checks.Now) }),
+		seed.Each("serviceAccounts", "service account", in.ServiceAccounts,
+			func(a *seed.ServiceAccount) (string, error) { return a.Name, s.addAccount(*a) }),
+		seed.Each("teams", "team", in.Teams, func(t *seed.Team) (string, error) { return t.Name, s.addTeam(*t) }),
+		seed.Each("roles", "role", in.Roles, func(r *seed.Role) (string, error) { return r.Name, s.addRole(*r) }),
 	)
 }
 
-// seedEach adds objects, and says in which one an error is.
-func seedEach[T any](kind string, items []T, add func(T) (name string, err error)) error {
-	for _, item := range items {
-		if name, err := add(item); err != nil {
-			return fmt.Errorf("%s %q: %w", kind, name, err)
-		}
-	}
-	return nil
+// seeding adds identities of a seed to a directory.
+type seeding struct {
+	*Directory
+	object.Checks
 }
 
-// errNameless is the error about an object of a seed that has no name.
-func errNameless() error { return errors.New("field \"name\" is required") }
-
-func (d *Directory) addProvider(in seed.Provider, now time.Time) error {
-	if in.Name == "" || in.Issuer == "" {
-		return fmt.Errorf("fields \"name\" and \"issuer\" are required")
+// recorded is the meta data of an object of a seed. It is checked like that of a request for such an object.
+func recorded[T object.Described](s seeding, among *object.Collection[T], prefix, kind string, in seed.Object,
+	longest object.Lengths) (object.Record, error) {
+	if err := object.CheckNew(s.Checks, among, kind, Specified(in, longest)); err != nil {
+		return object.Record{}, err
 	}
+	return Recorded(prefix, in, among.HasSlug, s.Now), nil
+}
+
+func (s seeding) addProvider(in seed.Provider) error {
+	if in.Issuer == "" {
+		return fmt.Errorf("field \"issuer\" is required")
+	}
+	d := s.Directory
 	for other := range d.Providers.All() {
 		// A state that was kept can have several, of service accounts that a seed gave keys of their own.
 		if other.Issuer == in.Issuer && in.CreatedAt.IsZero() {
@@ -52,14 +55,20 @@ func (d *Directory) addProvider(in seed.Provider, now time.Time) error {
 				in.Issuer)
 		}
 	}
-	p := &Provider{Record: Recorded("fip", in.Object, d.Providers.HasSlug, now), Issuer: in.Issuer,
-		KeysURI: in.KeysURI, Status: cmp.Or(in.Status, active), hidden: in.Keys}
+	record, err := recorded(s, &d.Providers, "fip", providerKind, in.Object, federationLengths())
+	if err != nil {
+		return err
+	}
+	p := &Provider{Record: record, Issuer: in.Issuer, KeysURI: in.KeysURI, Status: cmp.Or(in.Status, active),
+		hidden: in.Keys}
+	if err := checkProviderStatus(p.Status); err != nil {
+		return err
+	}
 	field, text := "keys", in.Keys
 	if in.LocalKeys != "" {
 		field, text, p.local = "localJwks", in.LocalKeys, json.RawMessage(in.LocalKeys)
 	}
 	if text != "" {
-		var err error
 		if p.Keys, err = jwt.ParseKeys(text); err != nil {
 			return fmt.Errorf("field %q: %w", field, err)
 		}
@@ -67,22 +76,30 @@ func (d *Directory) addProvider(in seed.Provider, now time.Time) error {
 	return object.Insert(&d.Providers, p)
 }
 
-func (d *Directory) seedCredential(account *ServiceAccount, in seed.Credential, now time.Time) error {
-	if in.Name == "" || in.Key == "" || in.Secret == "" {
-		return fmt.Errorf("fields \"name\", \"accessKey\" and \"accessSecret\" are required")
+func (s seeding) addCredential(account *ServiceAccount, in seed.Credential) error {
+	if in.Key == "" || in.Secret == "" {
+		return fmt.Errorf("fields \"accessKey\" and \"accessSecret\" are required")
 	}
 	if err := checkScopes("scopes", in.Scopes); err != nil {
 		return err
 	}
-	return object.Insert(&d.Credentials, &AccessCredential{Record: Recorded("sac", in.Object, d.Credentials.HasSlug,
-		now), Account: account.Identity, AccessKey: in.Key, secret: in.Secret, Scopes: in.Scopes,
-		ExpiresAt: in.ExpiresAt, LastUsedAt: in.LastUsedAt})
+	record, err := recorded(s, s.credentialsOfAccount(account), "sac", credentialKind, in.Object, lengths())
+	if err != nil {
+		return err
+	}
+	return object.Insert(&s.Credentials, &AccessCredential{Record: record, Account: account.Identity,
+		AccessKey: in.Key, secret: in.Secret, Scopes: in.Scopes, ExpiresAt: in.ExpiresAt, LastUsedAt: in.LastUsedAt})
+}
+
+// Specified is what the seed chooses about the meta data of an object.
+func Specified(in seed.Object, longest object.Lengths) object.Spec {
+	return object.Spec{Identity: in.Identity, Name: in.Name, Slug: in.Slug, Description: in.Description,
+		Labels: in.Labels, Annotations: in.Annotations, Longest: longest}
 }
 
 // Recorded is the meta data of an object of a seed.
 func Recorded(prefix string, in seed.Object, slugTaken func(string) bool, now time.Time) object.Record {
-	return object.Written(object.NewRecord(prefix, object.Spec{Identity: in.Identity, Name: in.Name, Slug: in.Slug,
-		Description: in.Description, Labels: in.Labels, Annotations: in.Annotations}, slugTaken, now), in.CreatedAt,
+	return object.Written(object.NewRecord(prefix, Specified(in, object.Lengths{}), slugTaken, now), in.CreatedAt,
 		in.UpdatedAt, in.ObjectVersion)
 }
 

@@ -50,7 +50,7 @@ type teamMemberView struct {
 
 func teams() resource.Kind[*Directory, *Team, wire.MetaInput] {
 	return resource.Kind[*Directory, *Team, wire.MetaInput]{
-		Name: "team", Prefix: "team", Path: "/v1/teams", Single: true, Meta: named, Longest: lengths(),
+		Name: teamKind, Prefix: "team", Path: "/v1/teams", Single: true, Meta: named, Longest: lengths(),
 		Among: func(d *Directory, _ *request) (*object.Collection[*Team], error) { return &d.Teams, nil },
 		New: func(_ *Directory, _ *request, record object.Record, _ *wire.MetaInput) (*Team, error) {
 			return &Team{record}, nil
@@ -138,16 +138,17 @@ func (d *Directory) newTeamMember(r *request, record object.Record, in *teamMemb
 	return m, nil
 }
 
-func (d *Directory) seedTeam(in seed.Team, now time.Time) error {
-	if in.Name == "" {
-		return errNameless()
-	}
-	t := &Team{Recorded("team", in.Object, d.Teams.HasSlug, now)}
-	if err := object.Insert(&d.Teams, t); err != nil {
+func (s seeding) addTeam(in seed.Team) error {
+	record, err := recorded(s, &s.Teams, "team", teamKind, in.Object, lengths())
+	if err != nil {
 		return err
 	}
-	return seedEach("member", in.Members, func(m seed.TeamMember) (string, error) {
-		return m.User, d.seedTeamMember(t, m, now)
+	t := &Team{record}
+	if err := object.Insert(&s.Teams, t); err != nil {
+		return err
+	}
+	return seed.Each("members", "member", in.Members, func(m *seed.TeamMember) (string, error) {
+		return m.User, s.seedTeamMember(t, *m, s.Now)
 	})
 }
 
@@ -162,7 +163,7 @@ func (d *Directory) seedTeamMember(t *Team, in seed.TeamMember, now time.Time) e
 	m := &TeamMember{Team: t.Identity, Member: person.Identity, Role: cmp.Or(in.Role, member),
 		Record: Recorded("tm", seed.Object{Identity: in.Identity, Details: seed.Details{Slug: person.Slug,
 			History: seed.History{CreatedAt: in.CreatedAt}}}, func(string) bool { return false }, now)}
-	return errors.Join(checkRole(m.Role, admin), object.Insert(&d.TeamMembers, m))
+	return cmp.Or(checkRole(m.Role, admin), object.Insert(&d.TeamMembers, m))
 }
 
 func (d *Directory) describeTeams() (out []seed.Team) {

@@ -87,39 +87,42 @@ func (d *Directory) Own(account string) (FederatedIdentity, bool) {
 	return FederatedIdentity{}, false
 }
 
-// seedAccount adds a service account with its credentials and federated identities.
-func (d *Directory) seedAccount(in seed.ServiceAccount, now time.Time) error {
-	if in.Name == "" || len(in.FederatedIdentities) == 0 && in.CreatedAt.IsZero() {
-		return errors.New("a service account needs a name and at least one federated identity")
+// addAccount adds a service account with its credentials and federated identities.
+func (s seeding) addAccount(in seed.ServiceAccount) error {
+	if len(in.FederatedIdentities) == 0 && in.CreatedAt.IsZero() {
+		return errors.New("field \"federatedIdentities\" must have at least one element")
 	}
-	account := &ServiceAccount{Recorded("sa", seed.Object{Identity: in.Identity, Name: in.Name, Labels: in.Labels,
-		Details: in.Details}, d.Accounts.HasSlug, now)}
-	for _, c := range in.Credentials {
-		if err := d.seedCredential(account, c, now); err != nil {
-			return fmt.Errorf("access credential %q: %w", c.Name, err)
-		}
+	record, err := recorded(s, &s.Accounts, "sa", accountKind, seed.Object{Identity: in.Identity, Name: in.Name,
+		Labels: in.Labels, Details: in.Details}, lengths())
+	if err != nil {
+		return err
 	}
-	for i, f := range in.FederatedIdentities {
-		if err := d.seedFederated(account, f, now); err != nil {
-			return fmt.Errorf("federated identity %d: %w", i+1, err)
-		}
-	}
-	return object.Insert(&d.Accounts, account)
+	account := &ServiceAccount{record}
+	return cmp.Or(
+		seed.Each("accessCredentials", credentialKind, in.Credentials,
+			func(c *seed.Credential) (string, error) { return c.Name, s.addCredential(account, *c) }),
+		seed.Each("federatedIdentities", federatedKind, in.FederatedIdentities,
+			func(f *seed.FederatedIdentity) (string, error) { return f.Name, s.addFederated(account, *f) }),
+		object.Insert(&s.Accounts, account),
+	)
 }
 
-func (d *Directory) seedFederated(account *ServiceAccount, in seed.FederatedIdentity, now time.Time) error {
+func (s seeding) addFederated(account *ServiceAccount, in seed.FederatedIdentity) error {
 	if in.Provider == "" && (in.Keys == "") != (in.Issuer == "") {
 		return errors.New("give the issuer and its keys, or neither to trust the emulator's own tokens")
 	}
 	if in.Subject == "" || len(in.Audiences) == 0 && in.CreatedAt.IsZero() {
 		return errors.New("a subject and at least one audience are needed")
 	}
+	record, err := recorded(s, &s.Federated, "fi", federatedKind, seed.Object{Identity: in.Identity,
+		Name: cmp.Or(in.Name, in.Subject), Labels: in.Labels, Details: in.Details}, federationLengths())
+	if err != nil {
+		return err
+	}
 	f := &FederatedIdentity{
-		Record: Recorded("fi", seed.Object{Identity: in.Identity, Name: cmp.Or(in.Name, in.Subject),
-			Labels: in.Labels, Details: in.Details}, d.Federated.HasSlug, now),
-		Account: account.Identity, Subject: in.Subject, Audiences: in.Audiences, Match: in.AudienceMatch,
-		Scopes: in.Scopes, Status: cmp.Or(in.Status, active), Project: in.Project, Conditions: map[string]any{},
-		ExpiresAt: in.ExpiresAt, LastUsedAt: in.LastUsedAt,
+		Record: record, Account: account.Identity, Subject: in.Subject, Audiences: in.Audiences,
+		Match: in.AudienceMatch, Scopes: in.Scopes, Status: cmp.Or(in.Status, active), Project: in.Project,
+		Conditions: map[string]any{}, ExpiresAt: in.ExpiresAt, LastUsedAt: in.LastUsedAt,
 	}
 	for claim, value := range in.Conditions {
 		// Numbers are what they are in requests.
@@ -134,19 +137,19 @@ func (d *Directory) seedFederated(account *ServiceAccount, in seed.FederatedIden
 	if err := f.check(); err != nil {
 		return err
 	}
-	provider, err := d.seedProvider(in, now)
+	provider, err := s.trusted(in)
 	if err != nil {
 		return err
 	}
 	f.Provider = provider.Identity
-	return object.Insert(&d.Federated, f)
+	return object.Insert(&s.Federated, f)
 }
 
-// seedProvider is the emulator's own issuer, or a provider with the keys of the seed. Two identities of one issuer may
+// trusted is the emulator's own issuer, or a provider with the keys of the seed. Two identities of one issuer may
 // trust different keys, and have providers of their own then.
-func (d *Directory) seedProvider(in seed.FederatedIdentity, now time.Time) (*Provider, error) {
+func (s seeding) trusted(in seed.FederatedIdentity) (*Provider, error) {
 	if in.Provider != "" {
-		p, found := d.Providers.Find(in.Provider)
+		p, found := s.Providers.Find(in.Provider)
 		if !found {
 			return nil, fmt.Errorf("field \"provider\": federated identity provider %q not found", in.Provider)
 		}
@@ -155,21 +158,25 @@ func (d *Directory) seedProvider(in seed.FederatedIdentity, now time.Time) (*Pro
 	issuer := in.Issuer
 	if issuer == "" {
 		issuer = IssuerURL
-		for p := range d.Providers.All() {
+		for p := range s.Providers.All() {
 			if p.Issuer == issuer {
 				return p, nil
 			}
 		}
 	}
-	p := &Provider{Record: object.NewRecord("fip", object.Spec{Name: issuer}, d.Providers.HasSlug, now),
+	// The issuer is the name of its provider.
+	if err := object.CheckText("issuer", issuer, federationLengths().Name); err != nil {
+		return nil, err
+	}
+	p := &Provider{Record: object.NewRecord("fip", object.Spec{Name: issuer}, s.Providers.HasSlug, s.Now),
 		Issuer: issuer, Status: active, hidden: in.Keys}
 	if in.Keys != "" {
 		var err error
 		if p.Keys, err = jwt.ParseKeys(in.Keys); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("field \"keys\": %w", err)
 		}
 	}
-	d.Providers.Add(p)
+	s.Providers.Add(p)
 	return p, nil
 }
 

@@ -20,11 +20,12 @@ const (
 type Lengths struct{ Name, Description int }
 
 // CheckName checks the length of a name.
-func CheckName(name string) error { return checkName(name, maxName) }
+func CheckName(name string) error { return CheckText("name", name, maxName) }
 
-func checkName(name string, most int) error {
-	if n := utf8.RuneCountInString(name); n < 1 || n > most {
-		return apierror.Invalid("field \"name\" must have 1 to %d characters, %q has %d", most, name, n)
+// CheckText refuses a text that is empty or too long.
+func CheckText(field, text string, most int) error {
+	if n := utf8.RuneCountInString(text); n < 1 || n > most {
+		return apierror.Invalid("field %q must have 1 to %d characters, %q has %d", field, most, text, n)
 	}
 	return nil
 }
@@ -40,7 +41,32 @@ func CheckMeta(s Spec) error {
 	if err := checkAnnotations(s.Annotations); err != nil {
 		return err
 	}
-	return checkName(s.Name, cmp.Or(s.Longest.Name, maxName))
+	return CheckText("name", s.Name, cmp.Or(s.Longest.Name, maxName))
+}
+
+// Checks are what the meta data of new objects is checked for, besides what CheckMeta checks.
+type Checks struct {
+	// UniqueNames refuses a name that another object of the kind has.
+	UniqueNames bool
+	// StrictLabels is Switches.StrictLabels.
+	StrictLabels bool
+	Now          time.Time
+}
+
+// CheckNew checks the meta data of a new object.
+func CheckNew[T Described](c Checks, among *Collection[T], kind string, s Spec) error {
+	if err := CheckMeta(s); err != nil {
+		return err
+	}
+	if c.StrictLabels {
+		if err := checkStrictLabels(s.Labels); err != nil {
+			return err
+		}
+	}
+	if c.UniqueNames {
+		return CheckFree(among, kind, s.Name, "", c.Now)
+	}
+	return nil
 }
 
 // CheckDescription refuses a description that is too long.

@@ -181,10 +181,11 @@ func (k Kind[S, T, In]) describe(r *Request, among *object.Collection[T], in *In
 	meta := k.Meta(in)
 	described := object.Spec{Name: object.Kept(meta.Name, ""), Description: object.Kept(meta.Description, ""),
 		Labels: meta.Labels, Annotations: meta.Annotations, Longest: k.Longest}
-	if err := object.CheckMeta(described); err != nil {
+	checks := object.Checks{UniqueNames: r.UniqueNames, Now: r.Now}
+	if err := object.CheckNew(checks, among, k.Name, described); err != nil {
 		return object.Record{}, err
 	}
-	return object.NewRecord(k.Prefix, described, among.HasSlug, r.Now), k.checkName(r, among, described.Name, "")
+	return object.NewRecord(k.Prefix, described, among.HasSlug, r.Now), nil
 }
 
 func (k Kind[S, T, In]) checkName(r *Request, among *object.Collection[T], name, except string) error {

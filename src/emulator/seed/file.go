@@ -2,6 +2,7 @@ package seed
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -48,9 +49,10 @@ func Read(r io.Reader) (Seed, error) {
 		return Seed{}, fmt.Errorf("reading seed: %w", err)
 	}
 	seed, err := decode(content)
-	if newer := checkVersion(content, seed, err); newer != nil {
-		err = newer
+	if err != nil {
+		err = cmp.Or(misfit(content), err)
 	}
+	err = cmp.Or(checkVersion(content, seed, err), err)
 	if err != nil {
 		return Seed{}, fmt.Errorf("reading seed: %w", err)
 	}

@@ -109,6 +109,7 @@ type reach struct {
 	addresses []netip.Addr
 	reserved  string
 	removed   bool
+	now       time.Time
 }
 
 // seedReach gives a holder its addresses.
@@ -122,6 +123,9 @@ func (o *Organisation) seedReach(by Holder, in reach) error {
 		}
 		if ip.Holder != nil {
 			return fmt.Errorf("field \"reservedIp\": reserved IP %q is attached to two objects", in.reserved)
+		}
+		if err := ip.Free(by, in.now); err != nil && !o.Store.restoring {
+			return fmt.Errorf("field \"reservedIp\": %w", err)
 		}
 		a.Reserved, ip.Holder = ip, by
 		return nil

@@ -3,6 +3,7 @@ package state
 import (
 	"cmp"
 	"fmt"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -27,6 +28,23 @@ func (t *CloudInit) View() wire.CloudInit {
 	}
 }
 
+// Check checks what a new or changed template says.
+func (t *CloudInit) Check() error {
+	if t.Content == "" {
+		return apierror.Invalid("field \"content\" is required")
+	}
+	return nil
+}
+
+func (o *Organisation) seedCloudInit(in *seed.CloudInit, now time.Time) error {
+	if err := checkNew(o.Store, &o.CloudInits, checked{kind: "cloud-init template", object: in.Object,
+		now: now}); err != nil {
+		return err
+	}
+	t := &CloudInit{Content: in.Content, Record: recorded("ci", in.Object, o.CloudInits.HasSlug, now)}
+	return cmp.Or(t.Check(), object.Insert(&o.CloudInits, t))
+}
+
 func defaultMachineImages() []seed.MachineImage {
 	var images []seed.MachineImage
 	for i, name := range []string{"ubuntu-22.04", "ubuntu-24.04", "debian-12", "ubuntu-22-04-01"} {
@@ -36,8 +54,8 @@ func defaultMachineImages() []seed.MachineImage {
 }
 
 func (s *Store) seedImage(in seed.MachineImage) error {
-	if in.Name == "" {
-		return fmt.Errorf("a machine image needs a name")
+	if err := object.CheckMeta(object.Spec{Name: in.Name, Labels: in.Labels}); err != nil {
+		return err
 	}
 	identity, architecture := in.Identity, in.Architecture
 	if identity == "" {
@@ -84,26 +102,44 @@ func (r *region) Short() *wire.Region {
 }
 
 func (s *Store) seedRegion(in seed.Region, now time.Time) error {
-	if in.Name == "" || len(in.Zones) == 0 {
-		return fmt.Errorf("a region needs a name and at least one zone")
+	if len(in.Zones) == 0 {
+		return fmt.Errorf("field \"zones\" must have at least one zone")
 	}
 	// The vendor's Terraform provider writes the identity into the field where its user wrote the name.
-	r := &region{Record: recorded("region", seed.Object{Identity: cmp.Or(in.Identity, in.Name), Name: in.Name,
-		Details: in.Details}, s.Regions.HasSlug, now)}
+	of := seed.Object{Identity: cmp.Or(in.Identity, in.Name), Name: in.Name, Details: in.Details}
+	if err := checkNew(s, &s.Regions, checked{kind: "region", object: of, now: now}); err != nil {
+		return err
+	}
+	r := &region{Record: recorded("region", of, s.Regions.HasSlug, now)}
 	for _, name := range in.Zones {
 		zone := object.NewRecord("zone", object.Spec{Identity: in.ZoneIdentities[name], Name: name},
 			func(string) bool { return false }, r.CreatedAt)
 		r.Zones = append(r.Zones, wire.Zone{Meta: zone.Meta, CloudRegionIdentity: r.Identity})
 	}
-	for _, prefix := range in.PublicAddresses {
+	for i, prefix := range in.PublicAddresses {
+		if err := s.checkPool(fmt.Sprintf("publicAddresses[%d]", i), prefix); err != nil {
+			return err
+		}
 		r.Public = append(r.Public, address.NewPool(prefix))
 	}
 	return object.Insert(&s.Regions, r)
 }
 
+// checkPool checks a range of public addresses.
+func (s *Store) checkPool(field string, prefix netip.Prefix) error {
+	if _, err := ParseNetwork(field, prefix.String()); err != nil {
+		return err
+	}
+	if s.network.IsValid() && !Within(prefix, []netip.Prefix{s.network}) {
+		return fmt.Errorf("field %q: public addresses %s are outside the data plane's network %s", field, prefix,
+			s.network)
+	}
+	return nil
+}
+
 func (s *Store) seedMachineType(in seed.MachineType) error {
-	if in.Name == "" {
-		return fmt.Errorf("a machine type needs a name")
+	if err := object.CheckName(in.Name); err != nil {
+		return err
 	}
 	identity := in.Identity
 	if identity == "" {

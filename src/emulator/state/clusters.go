@@ -2,7 +2,6 @@ package state
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -35,8 +34,8 @@ func (v *KubernetesVersion) Nested() wire.Meta {
 }
 
 func (s *Store) seedKubernetesVersion(in seed.KubernetesVersion, now time.Time) error {
-	if in.Name == "" {
-		return fmt.Errorf("a version of Kubernetes needs a name")
+	if err := object.CheckName(in.Name); err != nil {
+		return err
 	}
 	if !in.CreatedAt.IsZero() {
 		now = in.CreatedAt
@@ -184,7 +183,7 @@ func (k *Cluster) Complete() error {
 	if k.Subnet != nil && !k.Org.Store.restoring {
 		vpc = k.Subnet.VPC.CIDRs
 	}
-	return errors.Join(k.checkSettings(), k.checkRanges(vpc))
+	return cmp.Or(k.checkSettings(), k.checkRanges(vpc))
 }
 
 func (k *Cluster) checkSettings() error {
@@ -237,6 +236,10 @@ func (k *Cluster) checkRanges(vpc []netip.Prefix) error {
 func (o *Organisation) seedCluster(in *seed.Cluster, now time.Time) error {
 	k := &Cluster{Org: o, Type: cmp.Or(in.Type, Managed), Networking: in.Networking.Value, Settings: in.Settings.Value,
 		Life: revived(in.Life), Record: recorded("k8s", in.Object, o.Clusters.HasSlug, now)}
+	if err := checkNew(o.Store, &o.Clusters, checked{kind: "Kubernetes cluster", object: in.Object, life: in.Life,
+		now: now}); err != nil {
+		return err
+	}
 	groups, err := k.seedPlace(in)
 	if err != nil {
 		return err
@@ -245,12 +248,12 @@ func (o *Organisation) seedCluster(in *seed.Cluster, now time.Time) error {
 	if k.Version, found = o.Store.kubernetesVersion(in.Version); !found {
 		return fmt.Errorf("field \"version\": version %q not found", in.Version)
 	}
-	if err := errors.Join(k.Complete(), object.Insert(&o.Clusters, k)); err != nil {
+	if err := cmp.Or(k.Complete(), object.Insert(&o.Clusters, k)); err != nil {
 		return err
 	}
 	k.Join(groups)
-	err = each("node pool", in.NodePools, func(p *seed.NodePool) *seed.Object { return &p.Object },
-		func(p *seed.NodePool) error { return k.seedNodePool(p, now) })
+	err = seed.Each("nodePools", "node pool", in.NodePools,
+		func(p *seed.NodePool) (string, error) { return p.Name, k.seedNodePool(p, now) })
 	if err == nil && in.Removed() {
 		k.Depart()
 	}
@@ -274,6 +277,9 @@ func (k *Cluster) seedPlace(in *seed.Cluster) (groups []*SecurityGroup, err erro
 		return nil, err
 	}
 	k.Region = k.Subnet.VPC.Region
+	if home, found := k.Org.Store.Regions.Find(in.Region); in.Region != "" && (!found || home != k.Region) {
+		return nil, fmt.Errorf("field \"region\": subnet %q is not in region %q", in.Subnet, in.Region)
+	}
 	return k.Org.SecurityGroupsIn(k.Subnet.VPC, in.SecurityGroups)
 }
 

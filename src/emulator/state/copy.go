@@ -28,7 +28,7 @@ type copier struct {
 // in the original only, and so are deletions that wait. The store is locked.
 func (s *Store) Copy() *Store {
 	t := &copier{store: &Store{
-		Switches:     s.Switches,
+		Switches: s.Switches, network: s.network,
 		MachineTypes: s.MachineTypes, Images: s.Images, VolumeTypes: s.VolumeTypes, changed: maps.Clone(s.changed),
 		KubernetesVersions: s.KubernetesVersions,
 	}, made: map[any]any{}}

@@ -2,13 +2,13 @@ package state
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/iam"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
@@ -152,6 +152,57 @@ func revived(in seed.Life) object.Life {
 	return life
 }
 
+// checks are those of the meta data of objects of a seed. What an emulator wrote can be older than the present
+// switches.
+func (s *Store) checks(now time.Time) object.Checks {
+	if s.restoring {
+		return object.Checks{Now: now}
+	}
+	return object.Checks{UniqueNames: s.Switches.UniqueNames, StrictLabels: s.Switches.StrictLabels, Now: now}
+}
+
+// checked is an object of a seed whose meta data is to be checked.
+type checked struct {
+	kind   string
+	object seed.Object
+	life   seed.Life
+	// held are the statuses that an object of the kind can be held in.
+	held    []string
+	longest object.Lengths
+	// unique names are taken by other objects whatever the switches are.
+	unique bool
+	// gone objects are not listed.
+	gone bool
+	now  time.Time
+}
+
+// ended returns whether the object is only still listed as deleted, or not at all.
+func (c checked) ended() bool {
+	life := revived(c.life)
+	return c.gone || !life.Active() && life.At(c.now) >= object.Deleted
+}
+
+// checkNew checks the meta data of an object of a seed as that of a request for a new object is checked.
+func checkNew[T object.Described](s *Store, among *object.Collection[T], c checked) error {
+	if err := checkHeld(c.life.Held, c.held); err != nil {
+		return err
+	}
+	checks := s.checks(c.now)
+	checks.UniqueNames = !s.restoring && !c.ended() && (c.unique || checks.UniqueNames)
+	return object.CheckNew(checks, among, c.kind, iam.Specified(c.object, c.longest))
+}
+
+// checkHeld refuses a status in which objects of a kind cannot be held.
+func checkHeld(status string, known []string) error {
+	switch {
+	case status == "":
+		return nil
+	case len(known) == 0:
+		return apierror.Invalid("field \"held\" is only for machines, load balancers, volumes and snapshots")
+	}
+	return object.OneOf("held", status, known...)
+}
+
 // required finds what a field of a seed names.
 func required[T object.Keyed](among *object.Collection[T], field, kind, ref string) (T, error) {
 	found, ok := among.Find(ref)
@@ -159,21 +210,6 @@ func required[T object.Keyed](among *object.Collection[T], field, kind, ref stri
 		return found, fmt.Errorf("field %q: %s %q not found", field, kind, ref)
 	}
 	return found, nil
-}
-
-// each adds the objects of a list, and says in which one an error is.
-func each[T any](kind string, items []T, object func(*T) *seed.Object, add func(*T) error) error {
-	for i := range items {
-		described := object(&items[i])
-		err := add(&items[i])
-		if described.Name == "" {
-			err = errors.New("field \"name\" is required")
-		}
-		if err != nil {
-			return fmt.Errorf("%s %q: %w", kind, cmp.Or(described.Name, described.Identity), err)
-		}
-	}
-	return nil
 }
 
 // inOrder sorts objects as a seed lists their identities. Those that it does not list stay behind the others.

@@ -162,8 +162,12 @@ func (r *FirewallRule) describe() seed.FirewallRule {
 
 // seedFirewallRule adds a rule to the firewall of the VPC.
 func (v *VPC) seedFirewallRule(in *seed.FirewallRule, now time.Time) (err error) {
+	if err := checkNew(v.Org.Store, &v.Firewall, checked{kind: "firewall rule", object: in.Object,
+		now: now}); err != nil {
+		return err
+	}
 	r := &FirewallRule{VPC: v, Match: in.Match.Value, Record: recorded("fwr", in.Object, v.Firewall.HasSlug, now)}
-	if err := checkFirewall(r.Match); err != nil {
+	if err := seed.At("match", checkFirewall(r.Match)); err != nil {
 		return err
 	}
 	if r.Inner, err = v.optionalSubnet("interface", &in.Interface); err != nil {

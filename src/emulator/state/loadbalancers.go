@@ -1,7 +1,7 @@
 package state
 
 import (
-	"errors"
+	"cmp"
 	"net/netip"
 	"slices"
 	"time"
@@ -30,6 +30,11 @@ func (lb *Loadbalancer) Status(now time.Time) string {
 // Creating says whether the load balancer has no address and no traffic yet.
 func (lb *Loadbalancer) Creating(now time.Time) bool {
 	return lb.At(now) == object.Creating || lb.Active() && lb.Held == object.Creating.String()
+}
+
+// LoadBalancerStatuses are those that a load balancer can be held in.
+func LoadBalancerStatuses() []string {
+	return []string{"creating", object.StatusReady, StatusUpdating, "failed", "error"}
 }
 
 // Resource is the kind and the identity of the load balancer, as reserved IPs name them.
@@ -141,6 +146,10 @@ func (o *Organisation) seedLoadbalancer(in *seed.LoadBalancer, now time.Time) er
 	if err != nil {
 		return err
 	}
+	if err := checkNew(o.Store, &o.Loadbalancers, checked{kind: "load balancer", object: in.Object, life: in.Life,
+		held: LoadBalancerStatuses(), now: now}); err != nil {
+		return err
+	}
 	lb := &Loadbalancer{Subnet: home, Internal: in.Internal, InstanceSize: in.InstanceSize,
 		DeleteProtection: in.DeleteProtection, Held: in.Held, ChangingUntil: in.ChangingUntil, Life: revived(in.Life),
 		Record: recorded("lb", in.Object, o.Loadbalancers.HasSlug, now)}
@@ -151,14 +160,14 @@ func (o *Organisation) seedLoadbalancer(in *seed.LoadBalancer, now time.Time) er
 	if err := object.Insert(&o.Loadbalancers, lb); err != nil {
 		return err
 	}
-	if err := o.seedReach(lb, reach{in.Addresses, in.ReservedIP, in.Removed()}); err != nil {
+	if err := o.seedReach(lb, reach{in.Addresses, in.ReservedIP, in.Removed(), now}); err != nil {
 		return err
 	}
 	home.Users.Add("load balancer", lb.Identity)
 	lb.SecurityGroups = Reattach("load balancer", lb.Identity, nil, groups)
 	o.TrafficChanged(lb)
-	err = each("listener", in.Listeners, func(l *seed.Listener) *seed.Object { return &l.Object },
-		func(l *seed.Listener) error { return o.seedListener(lb, l, now) })
+	err = seed.Each("listeners", "listener", in.Listeners,
+		func(l *seed.Listener) (string, error) { return l.Name, o.seedListener(lb, l, now) })
 	if err == nil && in.Removed() {
 		lb.Depart()
 	}
@@ -184,8 +193,9 @@ func (o *Organisation) seedListener(lb *Loadbalancer, in *seed.Listener, now tim
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(object.CheckPort("port", in.Port), checkProtocol(in.Protocol),
-		CheckSources(in.AllowedSources)); err != nil {
+	// The names of listeners need not be unique.
+	if err := checkNew(o.Store, &object.Collection[*Listener]{}, checked{kind: "listener", object: in.Object,
+		now: now}); err != nil {
 		return err
 	}
 	taken := func(slug string) bool {
@@ -193,17 +203,25 @@ func (o *Organisation) seedListener(lb *Loadbalancer, in *seed.Listener, now tim
 	}
 	l := &Listener{LB: lb, Group: g, Port: in.Port, Protocol: in.Protocol, MaxConnections: in.MaxConnections,
 		IdleTimeout: in.IdleTimeout, AllowedSources: in.AllowedSources, Record: recorded("lbl", in.Object, taken, now)}
-	if !o.Store.restoring {
-		err = l.CheckBeside(lb.Listeners)
+	if err := l.Check(lb.Listeners); err != nil {
+		return err
 	}
-	if err == nil {
-		o.AddListener(l)
-	}
-	return err
+	o.AddListener(l)
+	return nil
 }
 
-// CheckBeside checks a listener against its target group and the other listeners of its load balancer.
-func (l *Listener) CheckBeside(others []*Listener) error {
+// Check checks the settings of a listener, and that it can live beside the other ones of its load balancer.
+func (l *Listener) Check(others []*Listener) error {
+	store := l.LB.Subnet.VPC.Org.Store
+	if err := cmp.Or(object.CheckPort("port", l.Port), store.CheckProtocol(l.Protocol),
+		CheckSources(l.AllowedSources)); err != nil || store.restoring {
+		return err
+	}
+	return l.checkBeside(others)
+}
+
+// checkBeside checks a listener against its target group and the other listeners of its load balancer.
+func (l *Listener) checkBeside(others []*Listener) error {
 	switches := l.LB.Subnet.VPC.Org.Store.Switches
 	if l.Group.VPC != l.LB.Subnet.VPC {
 		return apierror.Invalid("field \"targetGroup\": target group %q is in another VPC than the load balancer",

@@ -18,6 +18,12 @@ const (
 	StateStopped = "stopped"
 )
 
+// MachineStatuses are those that a machine can be held in: all that were seen, and those that are plausible.
+func MachineStatuses() []string {
+	return []string{"provisioning", "creating", object.StatusReady, StateRunning, StateStopped, "unknown", "failed",
+		"error", "deleting", "deleted"}
+}
+
 // State is the power state, or a phase of the deletion.
 func (m *Machine) State(now time.Time) string {
 	switch phase := m.At(now); {

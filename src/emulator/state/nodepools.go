@@ -135,7 +135,11 @@ func (p *NodePool) Complete() error {
 func (k *Cluster) seedNodePool(in *seed.NodePool, now time.Time) (err error) {
 	p := &NodePool{Cluster: k, Subnet: k.Subnet, Version: k.Version, Settings: in.Settings.Value,
 		Life: revived(in.Life), Record: recorded("np", in.Object, k.Pools.HasSlug, now)}
-	if err := p.Complete(); err != nil {
+	if err := checkNew(k.Org.Store, &k.Pools, checked{kind: "node pool", object: in.Object, life: in.Life,
+		now: now}); err != nil {
+		return err
+	}
+	if err := seed.At("settings", p.Complete()); err != nil {
 		return err
 	}
 	if err := p.seedPlace(in); err != nil {

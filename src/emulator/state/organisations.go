@@ -34,6 +34,19 @@ func (o *Organisation) NewProject(s object.Spec, now time.Time) *Project {
 	return p
 }
 
+// CheckNewProject checks the meta data of a new project, whose slug must be its own.
+func (o *Organisation) CheckNewProject(c object.Checks, s object.Spec) error {
+	// The names of projects may be equal as long as their slugs are not.
+	c.UniqueNames = false
+	if err := object.CheckNew(c, &o.Projects, "project", s); err != nil {
+		return err
+	}
+	if slug := cmp.Or(s.Slug, object.Slugify(s.Name)); o.Projects.HasSlug(slug) {
+		return apierror.Conflict("slug %q is taken by another project", slug)
+	}
+	return nil
+}
+
 // CheckParent checks that a project can be the one above p, which must not be above it already.
 func (p *Project) CheckParent(field string, above *Project) error {
 	for next := above; next != nil; next = next.Parent {

@@ -2,7 +2,6 @@ package state
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -14,60 +13,13 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
 )
 
-// New builds the state that a seed describes.
-func New(in seed.Seed, switches behaviour.Switches, now time.Time) (*Store, error) {
-	s := &Store{Switches: switches, changed: map[string]*Organisation{}, restoring: in.Version != 0}
-	for _, r := range in.Regions {
-		if err := s.seedRegion(r, now); err != nil {
-			return nil, fmt.Errorf("seed region %q: %w", r.Name, err)
-		}
-	}
-	for _, t := range in.MachineTypes {
-		if err := s.seedMachineType(t); err != nil {
-			return nil, fmt.Errorf("seed machine type %q: %w", t.Name, err)
-		}
-	}
-	images := in.MachineImages
-	if len(images) == 0 {
-		images = defaultMachineImages()
-	}
-	for _, i := range images {
-		if err := s.seedImage(i); err != nil {
-			return nil, fmt.Errorf("seed machine image %q: %w", i.Name, err)
-		}
-	}
-	volumeTypes := in.VolumeTypes
-	if len(volumeTypes) == 0 {
-		volumeTypes = seed.DefaultVolumeTypes()
-	}
-	for _, t := range volumeTypes {
-		if err := s.seedVolumeType(t); err != nil {
-			return nil, fmt.Errorf("seed volume type %q: %w", t.Name, err)
-		}
-	}
-	versions := in.KubernetesVersions
-	if len(versions) == 0 {
-		versions = seed.DefaultKubernetesVersions()
-	}
-	for _, v := range versions {
-		if err := s.seedKubernetesVersion(v, now); err != nil {
-			return nil, fmt.Errorf("seed Kubernetes version %q: %w", v.Name, err)
-		}
-	}
-	for _, o := range in.Organisations {
-		if err := s.seedOrganisation(o, now); err != nil {
-			return nil, fmt.Errorf("seed organisation %q: %w", o.Name, err)
-		}
-	}
-	// What may refer to objects of other organisations, and what refers to that.
-	for _, finish := range []func(*Organisation, seed.Organisation, time.Time) error{
-		(*Organisation).seedPeerings, (*Organisation).seedRoutes,
-	} {
-		for i, o := range in.Organisations {
-			if err := finish(s.Organisations.Order[i], o, now); err != nil {
-				return nil, fmt.Errorf("seed organisation %q: %w", o.Name, err)
-			}
-		}
+// New builds the state that a seed describes, or says which place of the seed is wrong. With a network, a data plane
+// serves addresses of that only.
+func New(in seed.Seed, switches behaviour.Switches, network netip.Prefix, now time.Time) (*Store, error) {
+	s := &Store{Switches: switches, network: network, changed: map[string]*Organisation{}, Now: now,
+		restoring: in.Version != 0}
+	if err := s.populate(in, now); err != nil {
+		return nil, fmt.Errorf("seed: %w", err)
 	}
 	for org := range s.Spaces() {
 		org.order()
@@ -78,26 +30,66 @@ func New(in seed.Seed, switches behaviour.Switches, now time.Time) (*Store, erro
 	return s, nil
 }
 
-func (s *Store) seedOrganisation(in seed.Organisation, now time.Time) error {
-	if in.Name == "" {
-		return fmt.Errorf("an organisation needs a name")
-	}
-	org := newSpace(s, recorded("o", seed.Object{Identity: in.Identity, Name: in.Name, Labels: in.Labels,
-		Details: seed.Details{Slug: in.Slug, Annotations: in.Annotations, History: in.History}},
-		s.Organisations.HasSlug, now), nil)
-	if err := object.Insert(&s.Organisations, org); err != nil {
+func (s *Store) populate(in seed.Seed, now time.Time) error {
+	if err := s.seedCatalog(in, now); err != nil {
 		return err
 	}
-	for name, limit := range in.Quotas {
-		if err := org.SetLimit(name, limit, now); err != nil {
+	if err := seed.Each("organisations", "organisation", in.Organisations,
+		func(o *seed.Organisation) (string, error) { return o.Name, s.seedOrganisation(o, now) }); err != nil {
+		return err
+	}
+	// What may refer to objects of other organisations, and what refers to that.
+	for _, finish := range []func(*Organisation, *seed.Organisation, time.Time) error{
+		(*Organisation).seedPeerings, (*Organisation).seedRoutes,
+	} {
+		if err := seed.EachIndexed("organisations", "organisation", in.Organisations,
+			func(i int, o *seed.Organisation) (string, error) {
+				return o.Name, finish(s.Organisations.Order[i], o, now)
+			}); err != nil {
 			return err
 		}
 	}
-	for name, requests := range in.QuotaIncreases {
-		if _, err := FindQuota(name); err != nil {
-			return fmt.Errorf("field \"quotaIncreases\": %w", err)
-		}
-		org.Increases[name] = requests.Value
+	return nil
+}
+
+// seedCatalog adds what belongs to no organisation.
+func (s *Store) seedCatalog(in seed.Seed, now time.Time) error {
+	images, volumeTypes, versions := in.MachineImages, in.VolumeTypes, in.KubernetesVersions
+	if len(images) == 0 {
+		images = defaultMachineImages()
+	}
+	if len(volumeTypes) == 0 {
+		volumeTypes = seed.DefaultVolumeTypes()
+	}
+	if len(versions) == 0 {
+		versions = seed.DefaultKubernetesVersions()
+	}
+	return cmp.Or(
+		seed.Each("regions", "region", in.Regions,
+			func(r *seed.Region) (string, error) { return r.Name, s.seedRegion(*r, now) }),
+		seed.Each("machineTypes", "machine type", in.MachineTypes,
+			func(t *seed.MachineType) (string, error) { return t.Name, s.seedMachineType(*t) }),
+		seed.Each("machineImages", "machine image", images,
+			func(i *seed.MachineImage) (string, error) { return i.Name, s.seedImage(*i) }),
+		seed.Each("volumeTypes", "volume type", volumeTypes,
+			func(t *seed.VolumeType) (string, error) { return t.Name, s.seedVolumeType(*t) }),
+		seed.Each("kubernetesVersions", "Kubernetes version", versions,
+			func(v *seed.KubernetesVersion) (string, error) { return v.Name, s.seedKubernetesVersion(*v, now) }),
+	)
+}
+
+func (s *Store) seedOrganisation(in *seed.Organisation, now time.Time) error {
+	of := seed.Object{Identity: in.Identity, Name: in.Name, Labels: in.Labels,
+		Details: seed.Details{Slug: in.Slug, Annotations: in.Annotations, History: in.History}}
+	if err := checkNew(s, &s.Organisations, checked{kind: "organisation", object: of, now: now}); err != nil {
+		return err
+	}
+	org := newSpace(s, recorded("o", of, s.Organisations.HasSlug, now), nil)
+	if err := object.Insert(&s.Organisations, org); err != nil {
+		return err
+	}
+	if err := org.seedQuotas(in, now); err != nil {
+		return err
 	}
 	if err := org.seedObjects(in.VPCs, in.ReservedIPs, in.Machines, now); err != nil {
 		return err
@@ -109,22 +101,44 @@ func (s *Store) seedOrganisation(in seed.Organisation, now time.Time) error {
 		return err
 	}
 	org.deletedProjects = in.DeletedProjects
-	for _, account := range in.ServiceAccounts {
-		for _, f := range account.FederatedIdentities {
-			if err := org.CheckProject(f.Project); err != nil {
-				return fmt.Errorf("service account %q: %w", account.Name, err)
-			}
-		}
+	if err := org.checkProjects(in.ServiceAccounts); err != nil {
+		return err
 	}
-	return org.Directory.Seed(&in, now)
+	return org.Directory.Seed(in, s.checks(now))
 }
 
-func (o *Organisation) seedProject(in seed.Project, now time.Time) error {
-	if in.Name == "" {
-		return fmt.Errorf("a project needs a name")
+func (o *Organisation) seedQuotas(in *seed.Organisation, now time.Time) error {
+	for name, limit := range in.Quotas {
+		if err := o.SetLimit(name, limit, now); err != nil {
+			return seed.At("quotas", err)
+		}
 	}
-	p := o.NewProject(object.Spec{Identity: in.Identity, Name: in.Name, Slug: in.Slug, Description: in.Description,
-		Labels: in.Labels, Annotations: in.Annotations}, now)
+	for name, requests := range in.QuotaIncreases {
+		if _, err := FindQuota(name); err != nil {
+			return seed.At("quotaIncreases", err)
+		}
+		o.Increases[name] = requests.Value
+	}
+	return nil
+}
+
+// checkProjects checks the projects that federated identities name.
+func (o *Organisation) checkProjects(accounts []seed.ServiceAccount) error {
+	return seed.Each("serviceAccounts", "service account", accounts, func(a *seed.ServiceAccount) (string, error) {
+		return a.Name, seed.Each("federatedIdentities", "federated identity", a.FederatedIdentities,
+			func(f *seed.FederatedIdentity) (string, error) {
+				return f.Name, seed.At("project", o.CheckProject(f.Project))
+			})
+	})
+}
+
+func (o *Organisation) seedProject(in *seed.Project, now time.Time) error {
+	spec := object.Spec{Identity: in.Identity, Name: in.Name, Slug: in.Slug, Description: in.Description,
+		Labels: in.Labels, Annotations: in.Annotations}
+	if err := o.CheckNewProject(o.Store.checks(now), spec); err != nil {
+		return err
+	}
+	p := o.NewProject(spec, now)
 	p.Record = object.Written(p.Record, in.CreatedAt, in.UpdatedAt, in.ObjectVersion)
 	if err := object.Insert(&o.Projects, p); err != nil {
 		return err
@@ -138,26 +152,32 @@ func (o *Organisation) seedProject(in seed.Project, now time.Time) error {
 // seedObjects adds what an organisation or a project owns.
 func (o *Organisation) seedObjects(vpcs []seed.VPC, ips []seed.ReservedIP, machines []seed.Machine,
 	now time.Time) error {
-	for _, v := range vpcs {
-		if err := o.seedVPC(v, now); err != nil {
-			return fmt.Errorf("VPC %q: %w", v.Name, err)
-		}
+	if err := seed.Each("vpcs", "VPC", vpcs,
+		func(v *seed.VPC) (string, error) { return v.Name, o.seedVPC(v, now) }); err != nil {
+		return err
 	}
-	for _, ip := range ips {
-		if err := o.seedReservedIP(ip, now); err != nil {
-			return fmt.Errorf("reserved IP %q: %w", ip.Name, err)
-		}
+	if err := seed.Each("reservedIps", "reserved IP", ips,
+		func(ip *seed.ReservedIP) (string, error) { return ip.Name, o.seedReservedIP(ip, now) }); err != nil {
+		return err
 	}
-	for _, m := range machines {
-		if _, err := o.SeedMachine(m, now); err != nil {
-			return fmt.Errorf("machine %q: %w", m.Name, err)
-		}
-	}
-	return nil
+	return seed.Each("machines", "machine", machines, func(m *seed.Machine) (string, error) {
+		_, err := o.SeedMachine(*m, now)
+		return m.Name, err
+	})
 }
 
-// SeedMachine adds a machine that is ready at once.
+// SeedMachine checks the meta data of a machine as that of a request is checked, and adds the machine. It is ready at
+// once.
 func (o *Organisation) SeedMachine(spec seed.Machine, now time.Time) (*Machine, error) {
+	if err := checkNew(o.Store, &o.Machines, checked{kind: "machine", object: described(spec), life: spec.Life,
+		held: MachineStatuses(), now: now}); err != nil {
+		return nil, err
+	}
+	return o.AddMachine(spec, now)
+}
+
+// AddMachine adds a machine that is ready at once, and whose meta data was checked.
+func (o *Organisation) AddMachine(spec seed.Machine, now time.Time) (*Machine, error) {
 	home, err := o.subnetFor(spec.Subnet)
 	if spec.Removed() {
 		// Its subnet may be on its way out, too.
@@ -165,9 +185,6 @@ func (o *Organisation) SeedMachine(spec seed.Machine, now time.Time) (*Machine, 
 	}
 	if err != nil {
 		return nil, err
-	}
-	if spec.Name == "" {
-		return nil, fmt.Errorf("a machine needs a name")
 	}
 	kind, err := o.Store.machineTypeFor(spec.Type)
 	if err != nil {
@@ -202,8 +219,7 @@ func (o *Organisation) SeedMachine(spec seed.Machine, now time.Time) (*Machine, 
 	if m.ReadyAt.IsZero() {
 		m.ReadyAt = now
 	}
-	m.Record = object.Written(object.NewRecord("vm", machineMeta(spec), o.Machines.HasSlug, now), spec.CreatedAt,
-		spec.UpdatedAt, spec.ObjectVersion)
+	m.Record = recorded("vm", described(spec), o.Machines.HasSlug, now)
 	o.Machines.Add(m)
 	home.Users.Add("machine", m.Identity)
 	m.SecurityGroups = Reattach("machine", m.Identity, nil, groups)
@@ -214,56 +230,58 @@ func (o *Organisation) SeedMachine(spec seed.Machine, now time.Time) (*Machine, 
 	return m, nil
 }
 
-func machineMeta(m seed.Machine) object.Spec {
-	return object.Spec{Identity: m.Identity, Name: m.Name, Slug: m.Slug, Labels: m.Labels, Annotations: m.Annotations,
-		Description: m.Description}
+// described is the meta data of a machine.
+func described(m seed.Machine) seed.Object {
+	return seed.Object{Identity: m.Identity, Name: m.Name, Labels: m.Labels,
+		Details: seed.Details{Slug: m.Slug, Annotations: m.Annotations, History: m.History}}
 }
 
 // seedRest adds what uses networks and machines.
 func (o *Organisation) seedRest(in *seed.Objects, now time.Time) error {
 	defer o.orderListeners(in.TargetGroups)
-	return errors.Join(
-		each("cloud-init template", in.CloudInits, func(c *seed.CloudInit) *seed.Object { return &c.Object },
-			func(c *seed.CloudInit) error {
-				return object.Insert(&o.CloudInits, &CloudInit{Content: c.Content,
-					Record: recorded("ci", c.Object, o.CloudInits.HasSlug, now)})
-			}),
-		each("NAT gateway", in.NATGateways, func(n *seed.NATGateway) *seed.Object { return &n.Object },
-			func(n *seed.NATGateway) error { return o.seedNATGateway(n, now) }),
-		each("target group", in.TargetGroups, func(g *seed.TargetGroup) *seed.Object { return &g.Object },
-			func(g *seed.TargetGroup) error { return o.seedTargetGroup(g, now) }),
-		each("load balancer", in.LoadBalancers, func(lb *seed.LoadBalancer) *seed.Object { return &lb.Object },
-			func(lb *seed.LoadBalancer) error { return o.seedLoadbalancer(lb, now) }),
-		each("file system", in.Filesystems, func(f *seed.Filesystem) *seed.Object { return &f.Object },
-			func(f *seed.Filesystem) error { return o.seedFilesystem(f, now) }),
+	return cmp.Or(
+		seed.Each("cloudInits", "cloud-init template", in.CloudInits,
+			func(c *seed.CloudInit) (string, error) { return c.Name, o.seedCloudInit(c, now) }),
+		seed.Each("natGateways", "NAT gateway", in.NATGateways,
+			func(n *seed.NATGateway) (string, error) { return n.Name, o.seedNATGateway(n, now) }),
+		seed.Each("targetGroups", "target group", in.TargetGroups,
+			func(g *seed.TargetGroup) (string, error) { return g.Name, o.seedTargetGroup(g, now) }),
+		seed.Each("loadBalancers", "load balancer", in.LoadBalancers,
+			func(lb *seed.LoadBalancer) (string, error) { return lb.Name, o.seedLoadbalancer(lb, now) }),
+		seed.Each("filesystems", "file system", in.Filesystems,
+			func(f *seed.Filesystem) (string, error) { return f.Name, o.seedFilesystem(f, now) }),
 		o.seedVolumes(in, now),
-		each("Kubernetes cluster", in.Clusters, func(k *seed.Cluster) *seed.Object { return &k.Object },
-			func(k *seed.Cluster) error { return o.seedCluster(k, now) }),
-		each("bucket", in.Buckets, func(b *seed.Bucket) *seed.Object { return &b.Object },
-			func(b *seed.Bucket) error { return o.seedBucket(b, now) }),
+		seed.Each("kubernetesClusters", "Kubernetes cluster", in.Clusters,
+			func(k *seed.Cluster) (string, error) { return k.Name, o.seedCluster(k, now) }),
+		seed.Each("buckets", "bucket", in.Buckets,
+			func(b *seed.Bucket) (string, error) { return b.Name, o.seedBucket(b, now) }),
 	)
 }
 
 // seedProjects adds projects, and then the projects above them.
 func (o *Organisation) seedProjects(projects []seed.Project, now time.Time) error {
-	for _, p := range projects {
-		if err := o.seedProject(p, now); err != nil {
-			return fmt.Errorf("project %q: %w", p.Name, err)
-		}
+	if err := seed.Each("projects", "project", projects,
+		func(p *seed.Project) (string, error) { return p.Name, o.seedProject(p, now) }); err != nil {
+		return err
 	}
-	for i, p := range projects {
-		if p.Parent == "" {
-			continue
-		}
-		parent, err := required(&o.Projects, "parent", "project", p.Parent)
-		if err == nil {
-			err = o.Projects.Order[i].CheckParent("parent", parent)
-		}
-		if err != nil {
-			return fmt.Errorf("project %q: %w", p.Name, err)
-		}
-		o.Projects.Order[i].Parent = parent
+	return seed.EachIndexed("projects", "project", projects, func(i int, p *seed.Project) (string, error) {
+		return p.Name, o.seedParent(o.Projects.Order[i], p.Parent)
+	})
+}
+
+// seedParent puts a project below another one, if it names one.
+func (o *Organisation) seedParent(p *Project, ref string) error {
+	if ref == "" {
+		return nil
 	}
+	above, err := required(&o.Projects, "parent", "project", ref)
+	if err != nil {
+		return err
+	}
+	if err := p.CheckParent("parent", above); err != nil {
+		return err
+	}
+	p.Parent = above
 	return nil
 }
 

@@ -141,13 +141,15 @@ func (o *Organisation) describeReservedIPs() (out []seed.ReservedIP) {
 	return out
 }
 
-func (o *Organisation) seedReservedIP(in seed.ReservedIP, now time.Time) error {
-	home, found := o.Store.Regions.Find(in.Region)
-	if !found {
-		return fmt.Errorf("region %q is not in the seed", in.Region)
+func (o *Organisation) seedReservedIP(in *seed.ReservedIP, now time.Time) error {
+	of := checked{kind: "reserved IP", life: in.Life, now: now,
+		object: seed.Object{Identity: in.Identity, Name: in.Name, Labels: in.Labels, Details: in.Details}}
+	if err := checkNew(o.Store, &o.ReservedIPs, of); err != nil {
+		return err
 	}
-	if in.Name == "" {
-		return fmt.Errorf("a reserved IP needs a name")
+	home, err := required(&o.Store.Regions, "region", "region", in.Region)
+	if err != nil {
+		return err
 	}
 	if _, taken := o.ReservedIPs.Exact(in.Identity); taken {
 		return identityTaken(in.Identity)
@@ -157,8 +159,7 @@ func (o *Organisation) seedReservedIP(in seed.ReservedIP, now time.Time) error {
 		return err
 	}
 	ip := &ReservedIP{Region: home, Addresses: addrs, Life: revived(in.Life)}
-	ip.Record = recorded("rip", seed.Object{Identity: in.Identity, Name: in.Name, Labels: in.Labels,
-		Details: in.Details}, o.ReservedIPs.HasSlug, now)
+	ip.Record = recorded("rip", of.object, o.ReservedIPs.HasSlug, now)
 	o.ReservedIPs.Add(ip)
 	if in.Removed() {
 		o.DepartReservedIP(ip)

@@ -2,7 +2,6 @@ package state
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -199,22 +198,46 @@ func (t *RouteTable) describe() seed.RouteTable {
 	return out
 }
 
-func (v *VPC) seedRouteTable(in seed.RouteTable, now time.Time) error {
-	if in.Name == "" {
-		return fmt.Errorf("a route table needs a name")
+func (v *VPC) seedRouteTable(in *seed.RouteTable, now time.Time) error {
+	of := seed.Object{Identity: in.Identity, Name: in.Name, Labels: in.Labels, Details: in.Details}
+	if err := checkNew(v.Org.Store, &v.Org.RouteTables, checked{kind: "route table", object: of,
+		now: now}); err != nil {
+		return err
 	}
 	if in.Default && v.Table != nil {
-		return fmt.Errorf("the VPC has a default route table already, %q", v.Table.Name)
+		return fmt.Errorf("field \"default\": the VPC has a default route table already, %q", v.Table.Name)
 	}
 	if _, taken := v.Org.RouteTables.Exact(in.Identity); taken {
 		return identityTaken(in.Identity)
 	}
-	v.Org.AddRouteTable(&RouteTable{VPC: v, IsDefault: in.Default, Record: recorded("rtb", seed.Object{
-		Identity: in.Identity, Name: in.Name, Labels: in.Labels, Details: in.Details}, v.Org.RouteTables.HasSlug, now)})
+	v.Org.AddRouteTable(&RouteTable{VPC: v, IsDefault: in.Default,
+		Record: recorded("rtb", of, v.Org.RouteTables.HasSlug, now)})
 	return nil
 }
 
-func (t *RouteTable) seedRoute(in seed.Route) error {
+// NATGateway is the NAT gateway of the VPC that a route leads to.
+func (t *RouteTable) NATGateway(field, ref string) (*NATGateway, error) {
+	n, err := object.Referred(&t.VPC.Org.NATGateways, field, "NAT gateway", ref)
+	if err == nil && n.Subnet.VPC != t.VPC {
+		err = apierror.Invalid("field %q: NAT gateway %q is in another VPC than the route table", field, ref)
+	}
+	return n, err
+}
+
+// Crossing is the peering connection of the VPC that a route leads to.
+func (t *RouteTable) Crossing(field, ref string, now time.Time) (*Peering, error) {
+	p, found := t.VPC.Org.Peerings.Find(ref)
+	switch {
+	case !found || p.Requester != t.VPC && p.Accepter != t.VPC:
+		return nil, apierror.Invalid("field %q: VPC peering connection %q not found in VPC %q", field, ref,
+			t.VPC.Identity)
+	case p.State(now) != PeeringActive:
+		return nil, apierror.Conflict("field %q: VPC peering connection %q is %s, not active", field, ref, p.State(now))
+	}
+	return p, nil
+}
+
+func (t *RouteTable) seedRoute(in *seed.Route, now time.Time) error {
 	destination, err := ParseNetwork("destination", in.Destination.String())
 	if err != nil {
 		return err
@@ -224,15 +247,7 @@ func (t *RouteTable) seedRoute(in seed.Route) error {
 		!store.restoring {
 		return t.DestinationTaken(r)
 	}
-	switch {
-	case in.NATGateway != "":
-		r.Gateway, err = required(&t.VPC.Org.NATGateways, "natGateway", "NAT gateway", in.NATGateway)
-	case in.Peering != "":
-		r.Peering, err = required(&t.VPC.Org.Peerings, "peering", "peering connection", in.Peering)
-	default:
-		r.Address, err = t.VPC.GatewayAddress("gatewayAddress", in.GatewayAddress.String(), destination)
-	}
-	if err != nil {
+	if err := t.seedTarget(r, in, now); err != nil {
 		return err
 	}
 	t.AddRoute(r)
@@ -242,31 +257,50 @@ func (t *RouteTable) seedRoute(in seed.Route) error {
 	return nil
 }
 
-// seedRoutes adds routes, after all that they lead to.
-func (o *Organisation) seedRoutes(in seed.Organisation, _ time.Time) error {
-	err := o.routesOf(in.VPCs)
-	for i, project := range in.Projects {
-		err = errors.Join(err, o.Projects.Order[i].Space.routesOf(project.VPCs))
+// seedTarget finds what a route of a seed leads to. In a state that an emulator wrote, that is only there.
+func (t *RouteTable) seedTarget(r *RouteEntry, in *seed.Route, now time.Time) (err error) {
+	org := t.VPC.Org
+	switch {
+	case in.NATGateway != "" && org.Store.restoring:
+		r.Gateway, err = required(&org.NATGateways, "natGateway", "NAT gateway", in.NATGateway)
+	case in.Peering != "" && org.Store.restoring:
+		r.Peering, err = required(&org.Peerings, "peering", "peering connection", in.Peering)
+	case in.NATGateway != "" && (in.Peering != "" || in.GatewayAddress.IsValid()),
+		in.Peering != "" && in.GatewayAddress.IsValid():
+		err = fmt.Errorf("only one of \"gatewayAddress\", \"natGateway\" and \"peering\" may be there")
+	case in.NATGateway != "":
+		r.Gateway, err = t.NATGateway("natGateway", in.NATGateway)
+	case in.Peering != "":
+		r.Peering, err = t.Crossing("peering", in.Peering, now)
+	default:
+		r.Address, err = t.VPC.GatewayAddress("gatewayAddress", in.GatewayAddress.String(), r.Destination)
 	}
 	return err
 }
 
+// seedRoutes adds routes, after all that they lead to.
+func (o *Organisation) seedRoutes(in *seed.Organisation, now time.Time) error {
+	if err := o.routesOf(in.VPCs, now); err != nil {
+		return err
+	}
+	return seed.EachIndexed("projects", "project", in.Projects, func(i int, p *seed.Project) (string, error) {
+		return p.Name, o.Projects.Order[i].Space.routesOf(p.VPCs, now)
+	})
+}
+
 // routesOf adds the routes of VPCs.
-func (o *Organisation) routesOf(vpcs []seed.VPC) error {
-	for i, v := range vpcs {
+func (o *Organisation) routesOf(vpcs []seed.VPC, now time.Time) error {
+	return seed.EachIndexed("vpcs", "VPC", vpcs, func(i int, v *seed.VPC) (string, error) {
 		if v.Removed() {
-			continue
+			return "", nil
 		}
 		home := o.VPCs.Order[i]
 		tables := slices.DeleteFunc(slices.Collect(o.RouteTables.All()),
 			func(t *RouteTable) bool { return t.VPC != home })
-		for j, table := range v.RouteTables {
-			for _, route := range table.Routes {
-				if err := tables[j].seedRoute(route); err != nil {
-					return fmt.Errorf("VPC %q: route table %q: %w", v.Name, table.Name, err)
-				}
-			}
-		}
-	}
-	return nil
+		return v.Name, seed.EachIndexed("routeTables", "route table", v.RouteTables,
+			func(j int, t *seed.RouteTable) (string, error) {
+				return t.Name, seed.Each("routes", "route", t.Routes,
+					func(r *seed.Route) (string, error) { return "", tables[j].seedRoute(r, now) })
+			})
+	})
 }

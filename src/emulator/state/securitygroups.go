@@ -119,16 +119,20 @@ func (g *SecurityGroup) describe() seed.SecurityGroup {
 		EgressRules:  seed.JSON[[]wire.SecurityGroupRule]{Value: g.Egress}}
 }
 
-func (v *VPC) seedSecurityGroup(in seed.SecurityGroup, now time.Time) error {
-	if in.Name == "" {
-		return fmt.Errorf("a security group needs a name")
+func (v *VPC) seedSecurityGroup(in *seed.SecurityGroup, now time.Time) error {
+	of := checked{kind: "security group", life: in.Life, now: now,
+		object: seed.Object{Identity: in.Identity, Name: in.Name, Labels: in.Labels, Details: in.Details}}
+	if err := checkNew(v.Org.Store, &v.Org.SecurityGroups, of); err != nil {
+		return err
+	}
+	if err := CheckGroupName(v.Org.Store.strictness(), in.Name); err != nil {
+		return err
 	}
 	if _, taken := v.Org.SecurityGroups.Exact(in.Identity); taken {
 		return identityTaken(in.Identity)
 	}
 	g := &SecurityGroup{VPC: v, SameGroupTraffic: in.SameGroupTraffic, Life: revived(in.Life),
-		Record: recorded("sg", seed.Object{Identity: in.Identity, Name: in.Name, Labels: in.Labels,
-			Details: in.Details}, v.Org.SecurityGroups.HasSlug, now)}
+		Record: recorded("sg", of.object, v.Org.SecurityGroups.HasSlug, now)}
 	v.Org.AddSecurityGroup(g)
 	if in.Removed() {
 		g.Depart()
@@ -136,18 +140,42 @@ func (v *VPC) seedSecurityGroup(in seed.SecurityGroup, now time.Time) error {
 	return nil
 }
 
+// strictness are the switches that decide which rules and names of security groups are accepted. A state that an
+// emulator wrote can be older than they are.
+func (s *Store) strictness() behaviour.Switches {
+	if s.restoring {
+		return behaviour.Switches{}
+	}
+	return s.Switches
+}
+
 // seedRules gives the rules of a seed to the security group at a place of the VPC.
-func (v *VPC) seedRules(place int, in seed.SecurityGroup) error {
+func (v *VPC) seedRules(place int, in *seed.SecurityGroup) error {
 	groups := slices.DeleteFunc(slices.Collect(v.Org.SecurityGroups.All()),
 		func(g *SecurityGroup) bool { return g.VPC != v })
 	g := groups[place]
-	// Seeds are checked leniently.
-	ingress, egress, err := RuleSets(behaviour.Switches{}, g, append(seedRules(in.Ingress), in.IngressRules.Value...),
-		append(seedRules(in.Egress), in.EgressRules.Value...))
-	if err == nil {
-		g.SetRules(ingress, egress)
+	ingress, err := g.seedRules("ingress", in.Ingress, in.IngressRules.Value)
+	if err != nil {
+		return err
 	}
-	return err
+	egress, err := g.seedRules("egress", in.Egress, in.EgressRules.Value)
+	if err != nil {
+		return err
+	}
+	g.SetRules(ingress, egress)
+	return nil
+}
+
+// seedRules are the rules of one direction: short ones, and those as the API has them.
+func (g *SecurityGroup) seedRules(direction string, short []seed.Rule,
+	long []wire.SecurityGroupRule) ([]wire.SecurityGroupRule, error) {
+	place := func(i int) string {
+		if i < len(short) {
+			return fmt.Sprintf("%s[%d]", direction, i)
+		}
+		return fmt.Sprintf("%sRules[%d]", direction, i-len(short))
+	}
+	return checkRules(g.VPC.Org.Store.strictness(), place, g, append(seedRules(short), long...))
 }
 
 // seedRules are the rules of a seed as the API has them.

@@ -53,10 +53,16 @@ func RuleSets(s behaviour.Switches, g *SecurityGroup, ingress,
 // CheckRules are the rules that a request may give to a group.
 func CheckRules(s behaviour.Switches, field string, g *SecurityGroup,
 	rules []wire.SecurityGroupRule) ([]wire.SecurityGroupRule, error) {
+	return checkRules(s, func(i int) string { return fmt.Sprintf("%s[%d]", field, i) }, g, rules)
+}
+
+// checkRules is CheckRules for rules at places of a list, or of two.
+func checkRules(s behaviour.Switches, place func(int) string, g *SecurityGroup,
+	rules []wire.SecurityGroupRule) ([]wire.SecurityGroupRule, error) {
 	priorities := map[int32]int{}
 	checked := make([]wire.SecurityGroupRule, 0, len(rules))
 	for i, rule := range rules {
-		at := fmt.Sprintf("%s[%d]", field, i)
+		at := place(i)
 		if rule.Policy == "" && !s.StrictSecurityGroups {
 			rule.Policy = "allow"
 		}
@@ -64,8 +70,8 @@ func CheckRules(s behaviour.Switches, field string, g *SecurityGroup,
 			return nil, err
 		}
 		if first, taken := priorities[rule.Priority]; taken && (s.UniqueRulePriorities || s.StrictSecurityGroups) {
-			return nil, apierror.Invalid("field \"%s.priority\": %d is the priority of %s[%d], too", at, rule.Priority,
-				field, first)
+			return nil, apierror.Invalid("field \"%s.priority\": %d is the priority of %s, too", at, rule.Priority,
+				place(first))
 		}
 		priorities[rule.Priority] = i
 		checked = append(checked, rule)

@@ -2,9 +2,9 @@ package state
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
@@ -19,6 +19,11 @@ const (
 	// SnapshotPrefix is how identities of snapshots begin: the tests of the vendor's command line recognise them by it.
 	SnapshotPrefix = "s"
 )
+
+// SnapshotStatuses are those that a snapshot can be held in.
+func SnapshotStatuses() []string {
+	return slices.DeleteFunc(VolumeStatuses(), func(s string) bool { return strings.Contains(s, "tach") })
+}
 
 // VolumeSnapshot is the content of a volume at some time. It outlives the volume.
 type VolumeSnapshot struct {
@@ -90,13 +95,19 @@ func (s *VolumeSnapshot) Traits(now time.Time) object.Traits {
 
 // Restorable refuses a snapshot that a volume of a region and a size cannot be made from.
 func (s *VolumeSnapshot) Restorable(v *Volume, now time.Time) error {
+	if status := s.Status(now); status != statusAvailable {
+		return apierror.Conflict("field \"restoreFromSnapshotId\": snapshot %q is %s; it must be Available", s.Identity,
+			status)
+	}
+	return s.checkFits("restoreFromSnapshotId", v)
+}
+
+// checkFits refuses a volume of another region, or a smaller one.
+func (s *VolumeSnapshot) checkFits(field string, v *Volume) error {
 	switch {
 	case s.Source.Region != v.Region:
-		return apierror.Invalid("field \"restoreFromSnapshotId\": snapshot %q is in region %s, not %s", s.Identity,
+		return apierror.Invalid("field %q: snapshot %q is in region %s, not %s", field, s.Identity,
 			s.Source.Region.Slug, v.Region.Slug)
-	case s.Status(now) != statusAvailable:
-		return apierror.Conflict("field \"restoreFromSnapshotId\": snapshot %q is %s; it must be Available", s.Identity,
-			s.Status(now))
 	case v.Size < s.Size:
 		return apierror.Invalid("field \"size\": %d GB is less than the %d of snapshot %q", v.Size, s.Size, s.Identity)
 	}
@@ -147,25 +158,38 @@ type storage struct {
 // seedVolumes adds volumes, snapshots and their policies. Volumes and snapshots refer to each other.
 func (o *Organisation) seedVolumes(in *seed.Objects, now time.Time) error {
 	var all storage
-	return errors.Join(
-		each("volume", in.Volumes, func(v *seed.Volume) *seed.Object { return &v.Object },
-			func(v *seed.Volume) error { return o.seedVolume(&all, v, now) }),
-		each("snapshot", in.Snapshots, func(s *seed.Snapshot) *seed.Object { return &s.Object },
-			func(s *seed.Snapshot) error { return o.seedSnapshot(&all, s, now) }),
-		each("volume", in.Volumes, func(v *seed.Volume) *seed.Object { return &v.Object },
-			func(v *seed.Volume) (err error) {
-				if made, found := all.volumes.Exact(v.Identity); v.RestoredFrom != "" && found {
-					made.RestoredFrom, err = required(&all.snapshots, "restoredFrom", "snapshot", v.RestoredFrom)
-				}
-				return err
-			}),
-		each("snapshot policy", in.SnapshotPolicies, func(p *seed.SnapshotPolicy) *seed.Object { return &p.Object },
-			func(p *seed.SnapshotPolicy) error { return o.seedSnapshotPolicy(p, now) }),
+	return cmp.Or(
+		seed.Each("volumes", "volume", in.Volumes,
+			func(v *seed.Volume) (string, error) { return v.Name, o.seedVolume(&all, v, now) }),
+		seed.Each("snapshots", "snapshot", in.Snapshots,
+			func(s *seed.Snapshot) (string, error) { return s.Name, o.seedSnapshot(&all, s, now) }),
+		seed.Each("volumes", "volume", in.Volumes,
+			func(v *seed.Volume) (string, error) { return v.Name, all.restore(v) }),
+		seed.Each("snapshotPolicies", "snapshot policy", in.SnapshotPolicies,
+			func(p *seed.SnapshotPolicy) (string, error) { return p.Name, o.seedSnapshotPolicy(p, now) }),
 	)
+}
+
+// restore finds the snapshot that a volume was made from.
+func (all *storage) restore(in *seed.Volume) error {
+	v, found := all.volumes.Exact(in.Identity)
+	if in.RestoredFrom == "" || !found {
+		return nil
+	}
+	s, err := required(&all.snapshots, "restoredFrom", "snapshot", in.RestoredFrom)
+	if err != nil {
+		return err
+	}
+	v.RestoredFrom = s
+	return s.checkFits("restoredFrom", v)
 }
 
 func (o *Organisation) seedVolume(all *storage, in *seed.Volume, now time.Time) (err error) {
 	in.Identity = cmp.Or(in.Identity, object.NewIdentity("v"))
+	if err := checkNew(o.Store, &o.Volumes, checked{kind: "volume", object: in.Object, life: in.Life, gone: in.Gone,
+		held: VolumeStatuses(), now: now}); err != nil {
+		return err
+	}
 	v := &Volume{Org: o, Size: in.Size, sizeBefore: in.SizeBefore, grownAt: in.GrownAt, Held: in.Held,
 		DeleteProtection: in.DeleteProtection, Life: revived(in.Life),
 		Record: recorded("v", in.Object, o.Volumes.HasSlug, now)}
@@ -178,8 +202,8 @@ func (o *Organisation) seedVolume(all *storage, in *seed.Volume, now time.Time) 
 	if v.Image, err = o.Store.ImageFor(in.Image); err != nil {
 		return err
 	}
-	if v.Size < 1 {
-		return fmt.Errorf("field \"size\" must be at least 1 GB, not %d", v.Size)
+	if err := CheckVolumeSize("size", v.Size); err != nil {
+		return err
 	}
 	if err := object.Insert(&all.volumes, v); err != nil || in.Gone {
 		return err
@@ -202,6 +226,12 @@ func (o *Organisation) seedAttachment(v *Volume, in *seed.VolumeAttachment, now 
 	if err != nil {
 		return err
 	}
+	if err := object.CheckDescription(in.Description, object.Lengths{}); err != nil {
+		return seed.At("attachment", err)
+	}
+	if err := o.checkHolder(v, m, in, now); err != nil {
+		return fmt.Errorf("field \"attachment.machine\": %w", err)
+	}
 	a := &VolumeAttachment{Identity: cmp.Or(in.Identity, object.NewIdentity("va")), Description: in.Description,
 		CreatedAt: in.CreatedAt, Machine: m, Root: in.Root, Existed: in.Existed, detaching: in.DetachingAt,
 		detachedAt: in.DetachedAt}
@@ -212,14 +242,32 @@ func (o *Organisation) seedAttachment(v *Volume, in *seed.VolumeAttachment, now 
 	return nil
 }
 
+// checkHolder checks that a volume can be attached to a machine.
+func (o *Organisation) checkHolder(v *Volume, m *Machine, in *seed.VolumeAttachment, now time.Time) error {
+	if o.Store.restoring {
+		return nil
+	}
+	if err := v.CheckRegion(m.Subnet); err != nil || in.Root || !in.DetachingAt.IsZero() {
+		return err
+	}
+	return m.CheckRoom(now)
+}
+
 func (o *Organisation) seedSnapshot(all *storage, in *seed.Snapshot, now time.Time) error {
 	source, err := required(&all.volumes, "volume", "volume", in.Volume)
 	if err != nil {
 		return err
 	}
+	if err := checkNew(o.Store, &o.Snapshots, checked{kind: "snapshot", object: in.Object, life: in.Life,
+		held: SnapshotStatuses(), unique: true, gone: in.Gone, now: now}); err != nil {
+		return err
+	}
 	s := &VolumeSnapshot{Source: source, Size: cmp.Or(in.Size, source.Size), DeleteProtection: in.DeleteProtection,
 		Policy: in.Policy, Held: in.Held, Life: revived(in.Life),
 		Record: recorded(SnapshotPrefix, in.Object, o.Snapshots.HasSlug, now)}
+	if err := CheckVolumeSize("size", s.Size); err != nil {
+		return err
+	}
 	if err := object.Insert(&all.snapshots, s); err != nil || in.Gone {
 		return err
 	}

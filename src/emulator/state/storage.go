@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/bucket"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/schedule"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
@@ -57,6 +58,37 @@ func (f *Filesystem) Traits() object.Traits {
 		Reference("region", &f.Subnet.VPC.Region.Record).With("status", statusAvailable)
 }
 
+// CheckSize checks the size of a new file system.
+func (f *Filesystem) CheckSize() error {
+	if f.Size < 1 {
+		return apierror.Invalid("field \"size\" must be at least 1 GB, not %d", f.Size)
+	}
+	return nil
+}
+
+func (o *Organisation) seedFilesystem(in *seed.Filesystem, now time.Time) error {
+	home, groups, err := o.placed(in.Subnet, in.SecurityGroups)
+	if err != nil {
+		return err
+	}
+	if err := checkNew(o.Store, &o.Filesystems, checked{kind: "TFS instance", object: in.Object,
+		now: now}); err != nil {
+		return err
+	}
+	f := &Filesystem{Subnet: home, Size: in.Size, DeleteProtection: in.DeleteProtection,
+		Endpoint: cmp.Or(in.Endpoint, object.NewIdentity("ep")),
+		Record:   recorded("tfs", in.Object, o.Filesystems.HasSlug, now)}
+	if err := f.CheckSize(); err != nil {
+		return err
+	}
+	if f.Addresses, err = home.assign(in.Addresses); err != nil {
+		return fmt.Errorf("field \"addresses\": %w", err)
+	}
+	home.Users.Add("TFS instance", f.Identity)
+	f.SecurityGroups = Reattach("TFS instance", f.Identity, nil, groups)
+	return object.Insert(&o.Filesystems, f)
+}
+
 // Bucket is a bucket of the object storage. It has no objects. Its slug is its name.
 type Bucket struct {
 	object.Record
@@ -89,36 +121,11 @@ func (b *Bucket) Traits(has object.Traits) object.Traits {
 	return has.Reference("region", &b.Region.Record).With("status", b.status())
 }
 
-func (o *Organisation) seedFilesystem(in *seed.Filesystem, now time.Time) error {
-	home, groups, err := o.placed(in.Subnet, in.SecurityGroups)
-	if err != nil {
-		return err
-	}
-	f := &Filesystem{Subnet: home, Size: in.Size, DeleteProtection: in.DeleteProtection,
-		Endpoint: cmp.Or(in.Endpoint, object.NewIdentity("ep")),
-		Record:   recorded("tfs", in.Object, o.Filesystems.HasSlug, now)}
-	if f.Size < 1 {
-		return fmt.Errorf("field \"size\" must be at least 1 GB, not %d", f.Size)
-	}
-	if f.Addresses, err = home.assign(in.Addresses); err != nil {
-		return fmt.Errorf("field \"addresses\": %w", err)
-	}
-	home.Users.Add("TFS instance", f.Identity)
-	f.SecurityGroups = Reattach("TFS instance", f.Identity, nil, groups)
-	return object.Insert(&o.Filesystems, f)
-}
-
-// DefaultBucketSettings are those of a bucket whose creator chose none.
-func DefaultBucketSettings() wire.BucketSettings { return wire.BucketSettings{Versioning: "Disabled"} }
-
-// LongestBucketName is how many characters the name of a bucket can have.
-const LongestBucketName = 63
-
 // CheckBucketName checks a name, which is part of the address of the bucket and therefore unique in the cloud.
 func (s *Store) CheckBucketName(name string) error {
-	if !regexp.MustCompile(`^[a-z0-9][a-z0-9.-]+[a-z0-9]$`).MatchString(name) || len(name) > LongestBucketName {
+	if !regexp.MustCompile(`^[a-z0-9][a-z0-9.-]+[a-z0-9]$`).MatchString(name) || len(name) > bucket.LongestName {
 		return apierror.Invalid("field \"bucketName\" must have 3 to %d lower case letters, digits, '.' and '-', "+
-			"and start and end with a letter or digit, not be %q", LongestBucketName, name)
+			"and start and end with a letter or digit, not be %q", bucket.LongestName, name)
 	}
 	for o := range s.Spaces() {
 		if o.Buckets.HasSlug(name) {
@@ -130,7 +137,8 @@ func (s *Store) CheckBucketName(name string) error {
 }
 
 func (o *Organisation) seedBucket(in *seed.Bucket, now time.Time) error {
-	if err := o.Store.CheckBucketName(in.Name); err != nil {
+	if err := cmp.Or(o.Store.CheckBucketName(in.Name), checkNew(o.Store, &o.Buckets, checked{kind: "bucket",
+		object: in.Object, longest: object.Lengths{Name: bucket.LongestName}, now: now})); err != nil {
 		return err
 	}
 	home, err := required(&o.Store.Regions, "region", "region", in.Region)
@@ -140,7 +148,15 @@ func (o *Organisation) seedBucket(in *seed.Bucket, now time.Time) error {
 	in.Slug = in.Name
 	b := &Bucket{Org: o, Region: home, Settings: in.Settings.Value, Lifecycle: in.Lifecycle.Value,
 		Record: recorded("bucket", in.Object, o.Buckets.HasSlug, now)}
-	b.Settings.Versioning = cmp.Or(b.Settings.Versioning, DefaultBucketSettings().Versioning)
+	b.Settings.Versioning = cmp.Or(b.Settings.Versioning, bucket.DefaultSettings().Versioning)
+	if err := seed.At("settings", bucket.CheckSettings(b.Settings)); err != nil {
+		return err
+	}
+	if b.Lifecycle != nil {
+		if err := seed.At("lifecycle", bucket.CheckLifecycle(b.Lifecycle)); err != nil {
+			return err
+		}
+	}
 	return object.Insert(&o.Buckets, b)
 }
 
@@ -163,6 +179,44 @@ type SnapshotPolicy struct {
 	times schedule.Schedule
 	// next is when the next snapshots are taken if the policy is enabled, or zero. last is when the latest was taken.
 	next, last time.Time
+}
+
+// Check checks what the policy is to do, and plans it.
+func (p *SnapshotPolicy) Check(now time.Time) error {
+	err := p.Plan(now)
+	switch {
+	case p.TTL <= 0:
+		return apierror.Invalid("field \"ttl\" must be more than 0, not %s", p.TTL)
+	case p.KeepCount != nil && *p.KeepCount < 1:
+		return apierror.Invalid("field \"keepCount\" must be at least 1, not %d", *p.KeepCount)
+	case err != nil:
+		return err
+	}
+	return p.checkTarget()
+}
+
+func (p *SnapshotPolicy) checkTarget() error {
+	target := p.Target
+	if err := object.OneOf("target.type", target.Type, wire.TargetSelector, wire.TargetExplicit); err != nil {
+		return err
+	}
+	switch {
+	case target.Type == wire.TargetSelector && len(target.Selector) == 0:
+		return apierror.Invalid("field \"target.selector\" is required")
+	case target.Type == wire.TargetExplicit && len(target.VolumeIdentities) == 0:
+		return apierror.Invalid("field \"target.volumeIdentities\" is required")
+	}
+	for _, identity := range target.VolumeIdentities {
+		v, err := object.Referred(&p.Org.Volumes, "target.volumeIdentities", "volume", identity)
+		if err != nil {
+			return err
+		}
+		if v.Region != p.Region {
+			return apierror.Invalid("field \"target.volumeIdentities\": volume %q is in region %s, not in that of the "+
+				"policy, %s", identity, v.Region.Slug, p.Region.Slug)
+		}
+	}
+	return nil
 }
 
 // Plan makes the times of the policy those of its schedule after now.
@@ -265,14 +319,18 @@ func (p *SnapshotPolicy) describe() seed.SnapshotPolicy {
 // seedSnapshotPolicy adds a policy of a seed. If times of its schedule have passed since the seed was written,
 // snapshots are taken once, now.
 func (o *Organisation) seedSnapshotPolicy(in *seed.SnapshotPolicy, now time.Time) error {
+	if err := checkNew(o.Store, &o.SnapshotPolicies, checked{kind: "snapshot policy", object: in.Object, unique: true,
+		now: now}); err != nil {
+		return err
+	}
 	home, err := required(&o.Store.Regions, "region", "region", in.Region)
 	if err != nil {
 		return err
 	}
 	p := &SnapshotPolicy{Org: o, Region: home, SnapshotPlan: in.Plan.Value, TTL: in.TTL, last: in.LastAt,
 		Record: recorded("sp", in.Object, o.SnapshotPolicies.HasSlug, now)}
-	// A state can be from an emulator that accepted any schedule.
-	if err := p.Plan(now); err != nil && !o.Store.restoring {
+	// A state can be from an emulator that accepted any schedule, and the volumes can be gone.
+	if err := p.Check(now); err != nil && !o.Store.restoring {
 		return err
 	}
 	if !in.NextAt.IsZero() && in.NextAt.Before(now) && !p.next.IsZero() {

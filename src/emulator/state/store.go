@@ -23,7 +23,10 @@ import (
 type Store struct {
 	mu sync.Mutex
 	// Switches are the choices about what the API shows.
-	Switches     behaviour.Switches
+	Switches behaviour.Switches
+	// network is that of the data plane, which VPCs and public addresses share. It is not valid if each VPC has a
+	// network of its own.
+	network      netip.Prefix
 	Regions      object.Collection[*region]
 	MachineTypes object.Collection[*MachineType]
 	Images       object.Collection[*Image]

@@ -2,6 +2,7 @@ package state
 
 import (
 	"fmt"
+	"iter"
 	"net/netip"
 	"slices"
 	"strings"
@@ -92,7 +93,7 @@ func (s *Subnet) Occupy(cidrs []netip.Prefix) error {
 		if pool.Available() < 1 {
 			return apierror.Invalid("field \"cidr\": %s is too small to hand out addresses", cidr)
 		}
-		for _, other := range s.VPC.Subnets {
+		for other := range s.beside() {
 			for _, taken := range other.Pools {
 				if cidr.Overlaps(taken.Prefix()) {
 					return apierror.Conflict("field \"cidr\": %s overlaps %s of subnet %q", cidr, taken.Prefix(),
@@ -103,6 +104,32 @@ func (s *Subnet) Occupy(cidrs []netip.Prefix) error {
 		s.Pools = append(s.Pools, pool)
 	}
 	return nil
+}
+
+// CheckPublic refuses ranges of a subnet that contain public addresses of the data plane's network.
+func (s *Store) CheckPublic(field string, cidrs []netip.Prefix) error {
+	if !s.network.IsValid() {
+		return nil
+	}
+	for r := range s.Regions.All() {
+		for _, pool := range r.Public {
+			if slices.ContainsFunc(cidrs, pool.Prefix().Overlaps) {
+				return apierror.Conflict("field %q: %s are public addresses of region %s", field, pool.Prefix(), r.Slug)
+			}
+		}
+	}
+	return nil
+}
+
+// beside are the subnets of the VPC that are not only still listed as deleted.
+func (s *Subnet) beside() iter.Seq[*Subnet] {
+	return func(yield func(*Subnet) bool) {
+		for _, other := range s.VPC.Subnets {
+			if (other.Active() || other.At(s.VPC.Org.Store.Now) < object.Deleted) && !yield(other) {
+				return
+			}
+		}
+	}
 }
 
 // Join adds a subnet to its VPC and route table.
@@ -141,37 +168,49 @@ func (s *Subnet) describe() seed.Subnet {
 	return out
 }
 
-func (v *VPC) seedSubnet(in seed.Subnet, now time.Time) error {
-	if in.Name == "" || len(in.CIDRs) == 0 || len(in.CIDRs) > 2 {
-		return fmt.Errorf("a subnet needs a name and one CIDR, or one of each address family")
+func (v *VPC) seedSubnet(in *seed.Subnet, now time.Time) error {
+	of := checked{kind: "subnet", life: in.Life, now: now,
+		object: seed.Object{Identity: in.Identity, Name: in.Name, Labels: in.Labels, Details: in.Details}}
+	if err := checkNew(v.Org.Store, &v.Org.Subnets, of); err != nil {
+		return err
 	}
-	s := &Subnet{VPC: v, Table: v.Table, Life: revived(in.Life), Record: recorded("subnet", seed.Object{
-		Identity: in.Identity, Name: in.Name, Labels: in.Labels, Details: in.Details}, v.Org.Subnets.HasSlug, now)}
+	s := &Subnet{VPC: v, Table: v.Table, Life: revived(in.Life),
+		Record: recorded("subnet", of.object, v.Org.Subnets.HasSlug, now)}
 	if in.RouteTable != "" {
 		table, found := v.Org.RouteTables.Find(in.RouteTable)
 		if !found || table.VPC != v {
-			return fmt.Errorf("route table %q is not in the VPC", in.RouteTable)
+			return fmt.Errorf("field \"routeTable\": route table %q is not in the VPC", in.RouteTable)
 		}
 		s.Table, s.OwnTable = table, true
-	}
-	if len(in.CIDRs) == 2 && in.CIDRs[0].Addr().Is4() == in.CIDRs[1].Addr().Is4() {
-		return fmt.Errorf("CIDRs %v are of the same address family", in.CIDRs)
 	}
 	if _, taken := v.Org.Subnets.Exact(s.Identity); taken {
 		return identityTaken(s.Identity)
 	}
-	if !v.Org.Store.restoring {
-		if err := s.Occupy(in.CIDRs); err != nil {
-			return err
-		}
-	} else {
-		for _, cidr := range in.CIDRs {
-			s.Pools = append(s.Pools, address.NewPool(cidr))
-		}
+	if err := s.seedRanges(in, of.ended()); err != nil {
+		return err
 	}
 	s.Join()
 	if in.Removed() {
 		s.Depart()
+	}
+	return nil
+}
+
+// seedRanges gives the subnet the ranges of a seed. Those of a subnet that is only still listed are no longer in use.
+func (s *Subnet) seedRanges(in *seed.Subnet, ended bool) error {
+	cidrs, err := ParseNetworks("cidrs", Texts(in.CIDRs))
+	if err != nil {
+		return err
+	}
+	store := s.VPC.Org.Store
+	if !store.restoring && !ended {
+		if err := s.Occupy(cidrs); err != nil {
+			return err
+		}
+		return store.CheckPublic("cidrs", cidrs)
+	}
+	for _, cidr := range cidrs {
+		s.Pools = append(s.Pools, address.NewPool(cidr))
 	}
 	return nil
 }

@@ -129,45 +129,50 @@ func (g *TargetGroup) describe() seed.TargetGroup {
 }
 
 func (o *Organisation) seedTargetGroup(in *seed.TargetGroup, now time.Time) error {
+	if err := checkNew(o.Store, &o.TargetGroups, checked{kind: "target group", object: in.Object,
+		now: now}); err != nil {
+		return err
+	}
 	home, err := required(&o.VPCs, "vpc", "VPC", in.VPC)
 	if err != nil {
-		return err
-	}
-	if err := object.CheckPort("targetPort", in.Port); err != nil {
-		return err
-	}
-	if err := checkProtocol(in.Protocol); err != nil {
 		return err
 	}
 	g := &TargetGroup{VPC: home, Port: in.Port, Protocol: in.Protocol, Selector: object.Copied(in.Selector),
 		ProxyProtocol: in.ProxyProtocol, Policy: in.Policy, Health: in.HealthCheck.Value,
 		Record: recorded("tg", in.Object, o.TargetGroups.HasSlug, now)}
-	if err := g.CheckBalancing(); err != nil {
+	if err := g.Check(); err != nil {
 		return err
 	}
 	if err := object.Insert(&o.TargetGroups, g); err != nil {
 		return err
 	}
 	home.Users.Add("target group", g.Identity)
-	for i, a := range in.Attachments {
-		m, err := required(&o.Machines, fmt.Sprintf("attachments[%d].machine", i), "machine", a.Machine)
-		if err != nil {
-			return err
-		}
-		if m.Subnet.VPC != home && !o.Store.restoring {
-			return fmt.Errorf("field \"attachments[%d].machine\": machine %q is in another VPC", i, a.Machine)
-		}
-		made := g.AttachMachine(m, now)
-		made.Identity, made.Selected = cmp.Or(a.Identity, made.Identity), a.Selected
-		if !a.CreatedAt.IsZero() {
-			made.CreatedAt = a.CreatedAt
-		}
-		if a.Selected {
-			o.Selective[g] = true
-		}
+	if err := seed.Each("attachments", "attachment", in.Attachments,
+		func(a *seed.Attachment) (string, error) { return "", o.seedTarget(g, a, now) }); err != nil {
+		return err
 	}
 	g.Attachments = object.Collected(g.Attachments.Order)
 	o.Fill(g, now)
+	return nil
+}
+
+// seedTarget attaches a machine to a target group.
+func (o *Organisation) seedTarget(g *TargetGroup, in *seed.Attachment, now time.Time) error {
+	m, err := required(&o.Machines, "machine", "machine", in.Machine)
+	if err != nil {
+		return err
+	}
+	if m.Subnet.VPC != g.VPC && !o.Store.restoring {
+		return fmt.Errorf("field \"machine\": machine %q is in another VPC", in.Machine)
+	}
+	made := g.AttachMachine(m, now)
+	made.Identity, made.Selected = cmp.Or(in.Identity, made.Identity), in.Selected
+	if !in.CreatedAt.IsZero() {
+		made.CreatedAt = in.CreatedAt
+	}
+	if in.Selected {
+		o.Selective[g] = true
+	}
 	return nil
 }
 
@@ -180,12 +185,35 @@ func (o *Organisation) orderListeners(groups []seed.TargetGroup) {
 	}
 }
 
-func checkProtocol(protocol string) error {
-	return object.OneOf("protocol", protocol, "tcp", "udp", "http", "https", "grpc", "quic")
+// CheckProtocol checks the protocol of a listener or target group. A state that an emulator wrote can have those of
+// Switches.ApplicationProtocols without that.
+func (s *Store) CheckProtocol(protocol string) error {
+	known := []string{string(traffic.TCP), string(traffic.UDP)}
+	if s.Switches.ApplicationProtocols || s.restoring {
+		known = append(known, "http", "https", "grpc", ProtocolQUIC)
+	}
+	if !slices.Contains(known, protocol) {
+		return apierror.Invalid("field \"protocol\" must be one of %v, not %q", known, protocol)
+	}
+	return nil
 }
 
-// CheckBalancing checks the policy and the health check of a target group.
-func (g *TargetGroup) CheckBalancing() error {
+// Check checks the settings of a target group.
+func (g *TargetGroup) Check() error {
+	if err := cmp.Or(object.CheckPort("targetPort", g.Port), g.VPC.Org.Store.CheckProtocol(g.Protocol)); err != nil {
+		return err
+	}
+	for _, l := range g.Listeners {
+		if l.Protocol != g.Protocol {
+			return apierror.Invalid("field \"protocol\": listener %q uses this target group for %s", l.Identity,
+				l.Protocol)
+		}
+	}
+	return g.checkBalancing()
+}
+
+// checkBalancing checks the policy and the health check of a target group.
+func (g *TargetGroup) checkBalancing() error {
 	known := []traffic.Policy{traffic.RoundRobin, traffic.Random, traffic.Maglev}
 	if g.Policy != "" && !slices.Contains(known, traffic.Policy(g.Policy)) {
 		return apierror.Invalid("field \"loadbalancingPolicy\" must be one of %v, not %q", known, g.Policy)

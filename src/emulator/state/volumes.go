@@ -2,7 +2,6 @@ package state
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +18,11 @@ const (
 	volumeAttached  = "Attached"
 	volumeDetaching = "Detaching"
 )
+
+// VolumeStatuses are those that a volume can be held in.
+func VolumeStatuses() []string {
+	return []string{"Creating", "Available", "Attaching", "Attached", "Detaching", StatusFailed, "Deleting", "Deleted"}
+}
 
 // VolumeHolder is what machines are called where volumes are attached to them.
 const VolumeHolder = "cloud_virtual_machine"
@@ -106,6 +110,38 @@ func (v *Volume) SizeAt(now time.Time) int {
 		return v.sizeBefore
 	}
 	return v.Size
+}
+
+// maxVolumeSize is in GiB.
+const maxVolumeSize = 16384
+
+// CheckVolumeSize checks a size in GiB.
+func CheckVolumeSize(field string, size int) error {
+	if size < 1 || size > maxVolumeSize {
+		return apierror.Invalid("field %q must be at least 1 GB and at most %d, not %d", field, maxVolumeSize, size)
+	}
+	return nil
+}
+
+// volumesPerMachine is the limit that nodes of the vendor's CSI driver report.
+const volumesPerMachine = 20
+
+// CheckRoom refuses one more volume for a machine that has as many as it can have, without its root volume.
+func (m *Machine) CheckRoom(now time.Time) error {
+	limit := cmp.Or(m.Subnet.VPC.Org.Store.Switches.VolumesPerMachine, volumesPerMachine)
+	if n := len(m.Volumes(now, false)); n >= limit {
+		return apierror.Conflict("machine %q has %d volumes, and at most %d can be attached", m.Identity, n, limit)
+	}
+	return nil
+}
+
+// CheckRegion refuses a machine in a subnet of another region.
+func (v *Volume) CheckRegion(home *Subnet) error {
+	if at := home.VPC.Region; v.Region != at {
+		return apierror.Invalid("volume %q is in region %s, the machine in region %s", v.Identity, v.Region.Slug,
+			at.Slug)
+	}
+	return nil
 }
 
 // Grow makes the volume larger from some time on.
@@ -239,8 +275,8 @@ func (m *Machine) ForgetVolumes() {
 }
 
 func (s *Store) seedVolumeType(in seed.VolumeType) error {
-	if in.Name == "" {
-		return fmt.Errorf("a volume type needs a name")
+	if err := object.CheckMeta(object.Spec{Name: in.Name, Description: in.Description}); err != nil {
+		return err
 	}
 	return object.Insert(&s.VolumeTypes, &VolumeType{wire.VolumeType{
 		Identity: cmp.Or(in.Identity, object.NewIdentity("vt")), Name: in.Name, Description: in.Description,

@@ -1,9 +1,6 @@
 package state
 
 import (
-	"cmp"
-	"errors"
-	"fmt"
 	"net/netip"
 	"slices"
 	"time"
@@ -72,6 +69,56 @@ func (v *VPC) AddDefaultTable(now time.Time) {
 	}
 }
 
+// CheckServable refuses ranges of a VPC that the data plane cannot serve. Its network is one, so VPCs do not have
+// address spaces of their own.
+func (v *VPC) CheckServable(field string, cidrs []netip.Prefix) error {
+	s := v.Org.Store
+	if !s.network.IsValid() {
+		return nil
+	}
+	for _, cidr := range cidrs {
+		if !Within(cidr, []netip.Prefix{s.network}) {
+			return apierror.Invalid("field %q: %s is outside the data plane's network %s", field, cidr, s.network)
+		}
+		if other := s.sharing(v, cidr); other != nil && !s.restoring {
+			return apierror.Conflict("field %q: %s overlaps VPC %q, which shares the data plane's network", field, cidr,
+				other.Identity)
+		}
+	}
+	return nil
+}
+
+// sharing is another VPC that has addresses of a range, or nil.
+func (s *Store) sharing(v *VPC, cidr netip.Prefix) *VPC {
+	for org := range s.Spaces() {
+		for other := range object.Present(&org.VPCs, s.Now) {
+			if other != v && slices.ContainsFunc(other.CIDRs, cidr.Overlaps) {
+				return other
+			}
+		}
+	}
+	return nil
+}
+
+// ParseNetworks reads at least one CIDR. They must not overlap.
+func ParseNetworks(field string, texts []string) ([]netip.Prefix, error) {
+	if len(texts) == 0 {
+		return nil, apierror.Invalid("field %q must have at least one CIDR", field)
+	}
+	var prefixes []netip.Prefix
+	for _, text := range texts {
+		prefix, err := ParseNetwork(field, text)
+		if err != nil {
+			return nil, err
+		}
+		if i := slices.IndexFunc(prefixes, prefix.Overlaps); i >= 0 {
+			return nil, apierror.Invalid("field %q: %s overlaps %s", field, prefix, prefixes[i])
+		}
+		prefixes = append(prefixes, prefix)
+	}
+	return prefixes, nil
+}
+
 // ParseNetwork reads a CIDR without host bits.
 func ParseNetwork(field, text string) (netip.Prefix, error) {
 	prefix, err := netip.ParsePrefix(text)
@@ -82,52 +129,6 @@ func ParseNetwork(field, text string) (netip.Prefix, error) {
 		return prefix, apierror.Invalid("field %q: %s has host bits; it should be %s", field, prefix, prefix.Masked())
 	}
 	return prefix, nil
-}
-
-// The states of a peering connection.
-const (
-	PeeringPending  = "pending"
-	PeeringActive   = "active"
-	PeeringRejected = "rejected"
-	peeringExpired  = "expired"
-)
-
-// PeeringKind is how messages call a peering connection.
-const PeeringKind = "VPC peering connection"
-
-// PeeringTimeout is how long a request waits for an answer.
-const PeeringTimeout = 7 * 24 * time.Hour
-
-// Peering connects two VPCs. Both sides list it, perhaps in two organisations.
-type Peering struct {
-	object.Record
-	Requester, Accepter *VPC
-	Status              string
-	Message             *string
-	// Routes are those that send their traffic across.
-	Routes map[*RouteEntry]bool
-}
-
-// State is the status, which changes by itself if a request is not answered.
-func (p *Peering) State(now time.Time) string {
-	if p.Status == PeeringPending && !now.Before(p.CreatedAt.Add(PeeringTimeout)) {
-		return peeringExpired
-	}
-	return p.Status
-}
-
-// Traits are the values of the peering that filters of lists can name.
-func (p *Peering) Traits(now time.Time) object.Traits {
-	return p.Record.Traits().With("status", p.State(now)).
-		With("vpc", p.Requester.Identity, p.Requester.Slug, p.Accepter.Identity, p.Accepter.Slug)
-}
-
-// Overlaps returns whether the two VPCs have addresses in common.
-func (p *Peering) Overlaps() bool { return overlap(p.Requester.CIDRs, p.Accepter.CIDRs) }
-
-// overlap returns whether two lists of ranges have addresses in common.
-func overlap(some, others []netip.Prefix) bool {
-	return slices.ContainsFunc(some, func(one netip.Prefix) bool { return slices.ContainsFunc(others, one.Overlaps) })
 }
 
 // CheckRanges refuses new ranges of a VPC that overlap an active peer, or the pods or services of a cluster in it.
@@ -196,17 +197,15 @@ func (o *Organisation) describeVPCs() (out []seed.VPC) {
 }
 
 // seedNetwork adds what lives in a VPC.
-func (v *VPC) seedNetwork(in seed.VPC, now time.Time) error {
-	for _, table := range in.RouteTables {
-		if err := v.seedRouteTable(table, now); err != nil {
-			return fmt.Errorf("route table %q: %w", table.Name, err)
-		}
+func (v *VPC) seedNetwork(in *seed.VPC, now time.Time) error {
+	if err := seed.Each("routeTables", "route table", in.RouteTables,
+		func(t *seed.RouteTable) (string, error) { return t.Name, v.seedRouteTable(t, now) }); err != nil {
+		return err
 	}
 	v.AddDefaultTable(now)
-	for _, sub := range in.Subnets {
-		if err := v.seedSubnet(sub, now); err != nil {
-			return fmt.Errorf("subnet %q: %w", sub.Name, err)
-		}
+	if err := seed.Each("subnets", "subnet", in.Subnets,
+		func(s *seed.Subnet) (string, error) { return s.Name, v.seedSubnet(s, now) }); err != nil {
+		return err
 	}
 	for _, in := range in.RouteTables {
 		if table, found := v.Org.RouteTables.Exact(in.Identity); found {
@@ -215,31 +214,36 @@ func (v *VPC) seedNetwork(in seed.VPC, now time.Time) error {
 			table.Subnets = object.Collected(subnets)
 		}
 	}
-	for _, group := range in.SecurityGroups {
-		if err := v.seedSecurityGroup(group, now); err != nil {
-			return fmt.Errorf("security group %q: %w", group.Name, err)
-		}
+	if err := seed.Each("securityGroups", "security group", in.SecurityGroups,
+		func(g *seed.SecurityGroup) (string, error) { return g.Name, v.seedSecurityGroup(g, now) }); err != nil {
+		return err
 	}
 	// Rules name other groups.
-	for i, group := range in.SecurityGroups {
-		if err := v.seedRules(i, group); err != nil {
-			return fmt.Errorf("security group %q: %w", group.Name, err)
-		}
+	if err := seed.EachIndexed("securityGroups", "security group", in.SecurityGroups,
+		func(i int, g *seed.SecurityGroup) (string, error) { return g.Name, v.seedRules(i, g) }); err != nil {
+		return err
 	}
-	return each("firewall rule", in.FirewallRules, func(r *seed.FirewallRule) *seed.Object { return &r.Object },
-		func(r *seed.FirewallRule) error { return v.seedFirewallRule(r, now) })
+	return seed.Each("firewallRules", "firewall rule", in.FirewallRules,
+		func(r *seed.FirewallRule) (string, error) { return r.Name, v.seedFirewallRule(r, now) })
 }
 
-func (o *Organisation) seedVPC(in seed.VPC, now time.Time) error {
-	home, found := o.Store.Regions.Find(in.Region)
-	if !found {
-		return fmt.Errorf("region %q is not in the seed", in.Region)
+func (o *Organisation) seedVPC(in *seed.VPC, now time.Time) error {
+	of := checked{kind: "VPC", life: in.Life, now: now,
+		object: seed.Object{Identity: in.Identity, Name: in.Name, Labels: in.Labels, Details: in.Details}}
+	if err := checkNew(o.Store, &o.VPCs, of); err != nil {
+		return err
 	}
-	if in.Name == "" || len(in.CIDRs) == 0 {
-		return fmt.Errorf("a VPC needs a name and at least one CIDR")
+	home, err := required(&o.Store.Regions, "region", "region", in.Region)
+	if err != nil {
+		return err
 	}
-	v := &VPC{Org: o, Region: home, CIDRs: in.CIDRs, Life: revived(in.Life), Record: recorded("vpc",
-		seed.Object{Identity: in.Identity, Name: in.Name, Labels: in.Labels, Details: in.Details}, o.VPCs.HasSlug, now)}
+	v := &VPC{Org: o, Region: home, Life: revived(in.Life), Record: recorded("vpc", of.object, o.VPCs.HasSlug, now)}
+	if v.CIDRs, err = ParseNetworks("cidrs", Texts(in.CIDRs)); err != nil {
+		return err
+	}
+	if err := v.CheckServable("cidrs", v.CIDRs); err != nil && !of.ended() {
+		return err
+	}
 	if err := object.Insert(&o.VPCs, v); err != nil {
 		return err
 	}
@@ -250,47 +254,4 @@ func (o *Organisation) seedVPC(in seed.VPC, now time.Time) error {
 		v.Depart()
 	}
 	return nil
-}
-
-// seedPeerings adds the peering connections of an organisation and its projects.
-func (o *Organisation) seedPeerings(in seed.Organisation, now time.Time) error {
-	described := func(p *seed.Peering) *seed.Object { return &p.Object }
-	err := each("peering connection", in.Peerings, described,
-		func(p *seed.Peering) error { return o.seedPeering(p, now) })
-	for i, project := range in.Projects {
-		space := o.Projects.Order[i].Space
-		err = errors.Join(err, each("peering connection", project.Peerings, described,
-			func(p *seed.Peering) error { return space.seedPeering(p, now) }))
-	}
-	return err
-}
-
-// seedPeering connects two VPCs, which can be of different organisations.
-func (o *Organisation) seedPeering(in *seed.Peering, now time.Time) error {
-	p := &Peering{Status: cmp.Or(in.Status, PeeringPending), Message: in.Message, Routes: map[*RouteEntry]bool{}}
-	if err := object.OneOf("status", p.Status, PeeringPending, PeeringActive, PeeringRejected); err != nil {
-		return err
-	}
-	var err error
-	if p.Requester, err = required(&o.VPCs, "requesterVpc", "VPC", in.Requester); err != nil {
-		return err
-	}
-	for part := range o.Store.Spaces() {
-		if found, ok := part.VPCs.Exact(in.Accepter); ok {
-			p.Accepter = found
-		}
-	}
-	if p.Accepter == nil {
-		return fmt.Errorf("field \"accepterVpc\": VPC %q not found", in.Accepter)
-	}
-	p.Record = recorded("vpcpc", in.Object, func(slug string) bool {
-		return p.Requester.Org.Peerings.HasSlug(slug) || p.Accepter.Org.Peerings.HasSlug(slug)
-	}, now)
-	for _, side := range []*VPC{p.Requester, p.Accepter} {
-		side.Users.Add(PeeringKind, p.Identity)
-	}
-	if p.Accepter.Org != o {
-		p.Accepter.Org.Peerings.Add(p)
-	}
-	return object.Insert(&o.Peerings, p)
 }
