@@ -17,8 +17,8 @@ func (e *Emulator) AddMachine(spec seed.Machine) (string, error) {
 	return identities[0], nil
 }
 
-// AddMachines adds n machines named machine-00001 and so on to the first
-// subnet, spread over the zones of its region, and returns their identities.
+// AddMachines adds n machines named machine-00001 and so on, as far as these names are free, to the first subnet,
+// spread over the zones of its region, and returns their identities.
 func (e *Emulator) AddMachines(n int) ([]string, error) {
 	if n == 0 {
 		return nil, nil
@@ -38,12 +38,14 @@ func (e *Emulator) synthetic(n int) ([]seed.Machine, error) {
 		return nil, err
 	}
 	zones := home.VPC.Region.Zones
-	first := home.VPC.Org.Machines.Len() + 1
+	machines := &home.VPC.Org.Machines
 	var specs []seed.Machine
-	for i := range n {
-		specs = append(specs, seed.Machine{
-			Name: fmt.Sprintf("machine-%05d", first+i), Zone: zones[i%len(zones)].Slug, Subnet: home.Identity,
-		})
+	for number := machines.Len() + 1; len(specs) < n; number++ {
+		name := fmt.Sprintf("machine-%05d", number)
+		if machines.HasSlug(name) {
+			continue
+		}
+		specs = append(specs, seed.Machine{Name: name, Zone: zones[len(specs)%len(zones)].Slug, Subnet: home.Identity})
 	}
 	return specs, nil
 }

@@ -144,6 +144,21 @@ func TestAddMachineChecksMetaData(t *testing.T) {
 	}
 }
 
+// The names that AddMachines makes are not taken, also if machines in between were deleted.
+func TestAddMachinesMakesNamesThatAreFree(t *testing.T) {
+	c := newCloud(t, func(cfg *emulator.Config) { cfg.Switches.UniqueNames = true })
+	first, err := c.AddMachines(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.DeleteMachine(first[0]); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.AddMachines(2); err != nil || c.machineCount(t) != 3 {
+		t.Errorf("%d machines, %v, want 3", c.machineCount(t), err)
+	}
+}
+
 func (c *cloud) machineCount(t *testing.T) int {
 	t.Helper()
 	machines, err := c.api.ListMachines(t.Context(), nil)
