@@ -294,6 +294,8 @@ func TestRootVolumes(t *testing.T) {
 		{request: "POST /v1/machines", body: machine("n", `{"existingVolumeRef":"v"}`), status: 409},
 		{request: "GET /v1/machines/n", status: 404},
 		{request: "DELETE /v1/machines/m", status: 204},
+		{request: "POST /v1/machines", body: machine("n", `{"existingVolumeRef":"v","size":16385}`), status: 400,
+			has: []string{"rootVolume.size"}},
 		{request: "GET " + volumesPath + "/v", status: 200, has: []string{`"status":"Available"`}},
 		{request: "POST /v1/machines", body: replaced(machine("n", `{"existingVolumeRef":"v"}`), "emulator", "far"),
 			status: 400},

@@ -31,6 +31,9 @@ func (p *resourcePages) objects(name string) string {
 // object is the table of the fields of an object. An answer has some always.
 func (p *resourcePages) object(s *openapi.Schema) string {
 	fields := p.fields(s)
+	if len(fields) == 0 && len(s.AnyOf) == 0 {
+		return ""
+	}
 	if len(fields) == 0 {
 		var kinds []string
 		for _, one := range s.AnyOf {
@@ -79,6 +82,8 @@ func choice(s *openapi.Schema) string {
 		return " One of " + strings.Join(values, ", ") + "."
 	case s.Items != nil && s.Items.Enum != nil:
 		return " Any of " + strings.Join(enumerated(s.Items), ", ") + "."
+	case s.Items != nil && s.Items.Minimum != nil && s.Items.Maximum != nil:
+		return fmt.Sprintf(" Each %v to %v.", *s.Items.Minimum, *s.Items.Maximum)
 	case s.Minimum != nil && s.Maximum != nil:
 		return fmt.Sprintf(" %v to %v.", *s.Minimum, *s.Maximum)
 	case s.Minimum != nil && *s.Minimum > 0:

@@ -37,8 +37,11 @@ const boatPart = `{
 			"Boat": {"description": "A small ship.", "allOf": [{"$ref": "#/components/schemas/Meta"}],
 				"unevaluatedProperties": false, "required": ["sails"], "properties": {
 					"sails": {"type": "integer", "minimum": 1, "description": "How many sails it has."},
+					"flag": {"$ref": "#/components/schemas/Flag", "description": "Its flag."},
+					"berths": {"type": "array", "items": {"type": "integer", "minimum": 0, "maximum": 9}, "description": "Its berths."},
 					"kind": {"type": ["string", "null"], "enum": ["dinghy", "punt", null], "description": "Its kind."},
 					"owner": {"anyOf": [{"$ref": "#/components/schemas/Boat"}, {"type": "null"}], "description": "Its owner."}}},
+			"Flag": {"description": "A text.", "type": "string", "pattern": "^[A-Z]+$"},
 			"BoatInput": {"description": "A boat in a request.", "properties": {
 				"name": {"type": ["string", "null"], "description": "Its name."}}}}}}`
 
@@ -81,6 +84,8 @@ A small ship.
 | Field | Type | Always | Meaning |
 |---|---|---|---|
 | ` + "`name`" + ` | text | yes | Its name. |
+| ` + "`berths`" + ` | list of integer | no | Its berths. Each 0 to 9. |
+| ` + "`flag`" + ` | [Flag](#flag) | no | Its flag. |
 | ` + "`kind`" + ` | text or null | no | Its kind. One of ` + "`dinghy`, `punt`" + `. |
 | ` + "`owner`" + ` | [Boat](#boat) or null | no | Its owner. |
 | ` + "`sails`" + ` | integer | yes | How many sails it has. At least 1. |
@@ -92,6 +97,10 @@ A boat in a request.
 | Field | Type | Meaning |
 |---|---|---|
 | ` + "`name`" + ` | text | Its name. |
+
+### Flag
+
+A text.
 `
 
 func TestPageOfAResource(t *testing.T) {

@@ -332,6 +332,11 @@ func (c *call) rootVolume(in wire.CreateMachine, image *state.Image) (rootVolume
 		return rootVolume{}, nil
 	}
 	if root.ExistingVolumeRef != "" {
+		if root.Size != 0 {
+			if err := state.CheckVolumeSize("rootVolume.size", root.Size); err != nil {
+				return rootVolume{}, err
+			}
+		}
 		return c.existingRootVolume(root.ExistingVolumeRef, in.Subnet)
 	}
 	if err := c.admitVolume("rootVolume.size", root.Size); err != nil {

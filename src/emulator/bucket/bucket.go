@@ -3,6 +3,7 @@ package bucket
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
@@ -55,10 +56,24 @@ func CheckLifecycle(l *wire.BucketLifecycle) error {
 			return apierror.Invalid("field \"rules\": rule %q does nothing; give it an expiration, a transition or "+
 				"abortIncompleteMultipartUpload", rule.ID)
 		}
-		if err := checkTransitions(rule); err != nil {
+		if err := cmp.Or(checkTransitions(rule), checkTags(rule.Filter)); err != nil {
 			return err
 		}
 		known[rule.ID] = true
+	}
+	return nil
+}
+
+// checkTags refuses tags without a key.
+func checkTags(f *wire.LifecycleFilter) error {
+	unnamed := func(tag wire.LifecycleTag) bool { return tag.Key == "" }
+	switch {
+	case f == nil:
+		return nil
+	case f.Tag != nil && unnamed(*f.Tag):
+		return apierror.Invalid("field \"rules.filter.tag.key\" is required")
+	case f.And != nil && slices.ContainsFunc(f.And.Tags, unnamed):
+		return apierror.Invalid("field \"rules.filter.and.tags.key\" is required")
 	}
 	return nil
 }

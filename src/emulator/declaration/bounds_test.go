@@ -61,7 +61,11 @@ func bounds(document *openapi.Document, s *openapi.Schema, body any, at ...any) 
 	for _, part := range slices.Concat(s.AllOf, s.AnyOf) {
 		all = append(all, bounds(document, part, body, at...)...)
 	}
+	if s.If != nil {
+		all = append(all, bounds(document, branch(s, body), body, at...)...)
+	}
 	if object, ok := body.(map[string]any); ok {
+		all = append(all, entries(s, at)...)
 		for _, name := range s.Required {
 			all = append(all, bound{at: inner(at, name), keyword: "required", outside: removed{}})
 		}
@@ -72,6 +76,7 @@ func bounds(document *openapi.Document, s *openapi.Schema, body any, at ...any) 
 		}
 	}
 	if list, ok := body.([]any); ok && len(list) > 0 {
+		all = append(all, lengths(s, list, at)...)
 		all = append(all, bounds(document, s.Items, list[0], inner(at, 0)...)...)
 	}
 	return all
@@ -95,6 +100,9 @@ func limits(s *openapi.Schema, at []any) []bound {
 	if s.MinItems != nil {
 		add("minItems", make([]any, *s.MinItems-1))
 	}
+	if s.MinProperties != nil {
+		add("minProperties", map[string]any{})
+	}
 	if s.Minimum != nil {
 		add("minimum", *s.Minimum-1, *s.Minimum)
 	}
@@ -108,11 +116,11 @@ func limits(s *openapi.Schema, at []any) []bound {
 		add("format", "outside")
 	}
 	if s.Pattern != "" {
-		candidates := []string{"outside", "out side!", "-"}
-		i := slices.IndexFunc(candidates, func(text string) bool {
-			return !regexp.MustCompile(s.Pattern).MatchString(text)
-		})
-		add("pattern", candidates[i])
+		for _, text := range []string{"outside", "out side!", "-", "-1h", "1", ""} {
+			if !regexp.MustCompile(s.Pattern).MatchString(text) {
+				add("pattern", text)
+			}
+		}
 	}
 	return all
 }

@@ -29,7 +29,7 @@ func TestLimitsAreThoseOfTheDocument(t *testing.T) {
 			t.Fatal(err)
 		}
 		table := newTable(t, "")
-		l := &limiter{document: document, tried: map[*openapi.Schema]bool{}}
+		l := &limiter{document: document, tried: map[*openapi.Schema]bool{}, probed: map[*openapi.Schema]bool{}}
 		c := &tool{T: t, cloud: cloud, credential: newCredential(t, cloud, ways()[0]),
 			known: map[string]string{}}
 		c.on("set-up", func(c *tool) { c.setUp(table.Stage) })
@@ -55,6 +55,8 @@ type limiter struct {
 	document *openapi.Document
 	// tried are the schemas whose limits were sent.
 	tried map[*openapi.Schema]bool
+	// probed are the schemas of parts that were tried without limits.
+	probed map[*openapi.Schema]bool
 }
 
 // resource sends the bodies that create and change an object.
@@ -70,9 +72,7 @@ func (l *limiter) resource(d *drive) {
 	creation := l.limits(d.resource.collection(), method, nil)
 	sent := d.sent(false, nil)
 	d.refused(method, d.collection, sent, creation)
-	if !d.single() {
-		d.probed(method, d.collection, func() map[string]any { return sent }, l, d.resource.collection(), nil)
-	}
+	d.probe(method, d.collection, func() map[string]any { return sent }, l, d.resource.collection(), nil)
 	if !d.single() {
 		d.accepted(method, d.collection, func() map[string]any { return sent }, creation)
 	}
@@ -82,8 +82,8 @@ func (l *limiter) resource(d *drive) {
 		d.refused(http.MethodPut, d.path, d.sent(true, current), change)
 		d.changed(current)
 		body := func() map[string]any { return d.sent(true, d.settled()) }
+		d.probe(http.MethodPut, d.path, body, l, d.Path, d.Fixed)
 		d.accepted(http.MethodPut, d.path, body, change)
-		d.probed(http.MethodPut, d.path, body, l, d.Path, d.Fixed)
 	}
 	d.deleted()
 }
@@ -104,6 +104,8 @@ func (l *limiter) action(c *tool, a action) {
 		c.Errorf("%s %s = %d %v", method, path, status, answer)
 	}
 	d.accepted(method, path, func() map[string]any { return body }, limits)
+	d.probe(method, path, func() map[string]any { return body }, l, pattern, nil)
+	d.send(method, path, body)
 }
 
 // limits are what the document says about the body of an operation, except about fields that never change.
@@ -121,7 +123,7 @@ func (l *limiter) limits(pattern, method string, fixed []string) func(body any) 
 	}
 }
 
-// complete checks that no limit of a body was left out.
+// complete checks that no limit of a body was left out, and no part that may have limits.
 func (l *limiter) complete(t *testing.T) {
 	t.Helper()
 	for path, operations := range l.document.Paths {
@@ -130,9 +132,9 @@ func (l *limiter) complete(t *testing.T) {
 				continue
 			}
 			for _, media := range o.RequestBody.Content {
-				limited(l.document, media.Schema, "", func(s *openapi.Schema, at string) {
-					if !l.tried[s] {
-						t.Errorf("%s %s: the limits of %s are not tried; send it, or add the operation to testdata",
+				eachPart(l.document, media.Schema, "", func(s *openapi.Schema, at string) {
+					if hasLimits(s) && !l.tried[s] || !l.probed[s] {
+						t.Errorf("%s %s: the limits of %q are not tried; send it, or add the operation to testdata",
 							method, path, at)
 					}
 				})
@@ -141,24 +143,25 @@ func (l *limiter) complete(t *testing.T) {
 	}
 }
 
-// limited visits the parts of a body that have limits.
-func limited(document *openapi.Document, s *openapi.Schema, at string, visit func(*openapi.Schema, string)) {
+// hasLimits is whether a schema has a limit of its own.
+func hasLimits(s *openapi.Schema) bool { return len(keywords(s)) > 0 }
+
+// eachPart visits the parts of a body, of which only objects and lists have others.
+func eachPart(document *openapi.Document, s *openapi.Schema, at string, visit func(*openapi.Schema, string)) {
 	if s == nil {
 		return
 	}
-	if len(limits(s, nil)) > 0 {
-		visit(s, at)
-	}
+	visit(s, at)
 	if s.Ref != "" {
-		limited(document, document.Components.Schemas[openapi.Named(s.Ref)], at, visit)
+		eachPart(document, document.Components.Schemas[openapi.Named(s.Ref)], at, visit)
 	}
-	for _, part := range slices.Concat(s.AllOf, s.AnyOf) {
-		limited(document, part, at, visit)
+	for _, part := range slices.Concat(s.AllOf, s.AnyOf, []*openapi.Schema{s.Then, s.Else}) {
+		eachPart(document, part, at, visit)
 	}
 	for name, part := range s.Properties {
-		limited(document, part, at+"."+name, visit)
+		eachPart(document, part, at+"."+name, visit)
 	}
-	limited(document, s.Items, at+"[]", visit)
+	eachPart(document, s.Items, at+"[]", visit)
 }
 
 // refused sends a body once for each limit, with a value outside.

@@ -78,15 +78,36 @@ type Schema struct {
 	Type                  any
 	Format, Pattern       string
 	Enum                  []any
+	Const                 any
 	Items                 *Schema
 	Properties            map[string]*Schema
-	AdditionalProperties  any
+	PropertyNames         *Schema
+	AdditionalProperties  *Additional
 	UnevaluatedProperties any
 	Required              []string
 	AllOf, AnyOf          []*Schema
 	Minimum, Maximum      *float64
 	MinLength, MaxLength  *int
-	MinItems              *int
+	MinItems, MaxItems    *int
+	MinProperties         *int
+	UniqueItems           bool
+	// If decides whether Then or Else holds, too.
+	If, Then, Else *Schema
+}
+
+// Additional is what the fields of an object must be that its schema does not name. Without a schema, there are none.
+type Additional struct{ *Schema }
+
+// UnmarshalJSON implements json.Unmarshaler: false stands for no fields, and true for any.
+func (a *Additional) UnmarshalJSON(text []byte) error {
+	switch string(text) {
+	case "false":
+		return nil
+	case "true":
+		a.Schema = &Schema{}
+		return nil
+	}
+	return json.Unmarshal(text, &a.Schema)
 }
 
 // Read returns the document of JSON.

@@ -140,9 +140,16 @@ func checkFirewall(m wire.FirewallMatch) error {
 			return apierror.Invalid("field %q: %q is not a CIDR", field, *cidr)
 		}
 	}
-	for _, port := range slices.Concat(m.SourcePorts, m.DestinationPorts) {
+	if err := checkFirewallPorts("sourcePorts", m.SourcePorts); err != nil {
+		return err
+	}
+	return checkFirewallPorts("destinationPorts", m.DestinationPorts)
+}
+
+func checkFirewallPorts(field string, ports []int32) error {
+	for i, port := range ports {
 		if port < 0 || port > object.MaxPort {
-			return apierror.Invalid("ports must be 0 to %d, not %d", object.MaxPort, port)
+			return apierror.Invalid("field \"%s[%d]\" must be 0 to %d, not %d", field, i, object.MaxPort, port)
 		}
 	}
 	return nil
