@@ -197,7 +197,7 @@ func (p *resourcePages) operation(method, path string, at *openapi.Path, o *open
 		if len(body.Required) > 0 {
 			needs = " with " + quoted(body.Required)
 		}
-		fmt.Fprintf(&text, "\n%s\n", wrapped("The request is "+p.kind(named)+needs+"."))
+		fmt.Fprintf(&text, "\n%s\n%s", wrapped("The request is "+p.kind(named)+needs+"."), exampleOf(o.RequestBody))
 	}
 	return text.String() + p.answers(o)
 }

@@ -27,7 +27,8 @@ const boatPart = `{
 		"parameters": [{"name": "id", "in": "path", "description": "The boat."}],
 		"put": {"summary": "Change a boat",
 			"requestBody": {"content": {"application/json": {"schema":
-				{"allOf": [{"$ref": "#/components/schemas/BoatInput"}], "required": ["name"]}}}},
+				{"allOf": [{"$ref": "#/components/schemas/BoatInput"}], "required": ["name"]},
+				"example": {"name": "Pequod", "anchors": [2]}}}},
 			"responses": {"200": {"$ref": "#/components/responses/Boat"}, "201": {"$ref": "#/components/responses/Boat"},
 				"404": {"$ref": "#/components/responses/NotFound"}}}}},
 	"components": {
@@ -69,6 +70,10 @@ Ships that are small. [What all resources share](README.md).
 | ` + "`id`" + ` | path | The boat. |
 
 The request is [BoatInput](#boatinput) with ` + "`name`" + `.
+
+` + "```json" + `
+{"name": "Pequod", "anchors": [2]}
+` + "```" + `
 
 | Status | Answer |
 |---|---|

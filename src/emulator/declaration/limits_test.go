@@ -88,12 +88,15 @@ func (l *limiter) resource(d *drive) {
 	d.deleted()
 }
 
+// parameter is a part of a path pattern that stands for an object.
+var parameter = regexp.MustCompile(`\{\w+\}`)
+
 // action sends the bodies of an operation that neither creates nor changes an object.
 func (l *limiter) action(c *tool, a action) {
 	c.Helper()
 	method, pattern, _ := strings.Cut(a.Operation, " ")
 	of, _ := c.filled(a.Of).(string)
-	path := regexp.MustCompile(`\{\w+\}`).ReplaceAllLiteralString(pattern, of)
+	path := parameter.ReplaceAllLiteralString(pattern, of)
 	inner := *c
 	inner.form = l.document.Paths[pattern].Operations()[method].RequestBody.Content[formType].Schema != nil
 	d := &drive{tool: &inner, path: path}

@@ -176,6 +176,11 @@ func fields(document *openapi.Document, o *openapi.Operation) (map[string]*opena
 	if o == nil || o.RequestBody == nil {
 		return nil, nil
 	}
+	return fieldsOf(document, o.RequestBody.Content["application/json"].Schema)
+}
+
+// fieldsOf are the fields of a schema, and those that it requires.
+func fieldsOf(document *openapi.Document, s *openapi.Schema) (map[string]*openapi.Schema, []string) {
 	all, required := map[string]*openapi.Schema{}, []string{}
 	var add func(*openapi.Schema)
 	add = func(s *openapi.Schema) {
@@ -188,7 +193,7 @@ func fields(document *openapi.Document, o *openapi.Operation) (map[string]*opena
 		maps.Copy(all, s.Properties)
 		required = append(required, s.Required...)
 	}
-	add(o.RequestBody.Content["application/json"].Schema)
+	add(s)
 	return all, required
 }
 

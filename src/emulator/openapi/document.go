@@ -69,7 +69,10 @@ type Response struct {
 }
 
 // Media is a body with a media type.
-type Media struct{ Schema *Schema }
+type Media struct {
+	Schema  *Schema
+	Example any
+}
 
 // Schema is what a value must be. The fields are those that the document uses in descriptions.
 type Schema struct {
