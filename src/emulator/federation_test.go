@@ -315,13 +315,7 @@ func TestBadFederationSeeds(t *testing.T) {
 	}{
 		"no name": {func(a *emulator.ServiceAccountSeed) { a.Name = "" },
 			"serviceAccounts[0].name (service account): must have 1 to 255"},
-		"nobody": {func(a *emulator.ServiceAccountSeed) {
-			a.FederatedIdentities = nil
-		}, "federatedIdentities (service account \"emulator\"): must have at least one"},
 		"no subject": {func(a *emulator.ServiceAccountSeed) { a.FederatedIdentities[0].Subject = "" }, "subject"},
-		"no audience": {func(a *emulator.ServiceAccountSeed) {
-			a.FederatedIdentities[0].Audiences = nil
-		}, "audience"},
 		"match": {func(a *emulator.ServiceAccountSeed) { a.FederatedIdentities[0].AudienceMatch = "some" },
 			`must be one of [exact any all], not "some"`},
 		"scope": {func(a *emulator.ServiceAccountSeed) { a.FederatedIdentities[0].Scopes = []string{"x"} },

@@ -101,6 +101,9 @@ func New(in seed.Seed, orgs []*Organisation, lifetime time.Duration) (*Authentic
 
 // addToken makes a personal access token good for one more organisation. It has the same rights in all of them.
 func (g *Authenticator) addToken(org *Organisation, token string, limit Scopes) error {
+	if token == "" {
+		return errors.New("field \"token\" is required")
+	}
 	owner, found := g.tokens[token]
 	if found && !owner.Scopes.equal(limit) {
 		return errors.New("the personal access token exists with other scopes; revoke it, or use another token")
@@ -110,6 +113,9 @@ func (g *Authenticator) addToken(org *Organisation, token string, limit Scopes) 
 }
 
 func (g *Authenticator) addClient(org *Organisation, c seed.Client) error {
+	if c.ID == "" || c.Secret == "" {
+		return errors.New("fields \"id\" and \"secret\" are required")
+	}
 	limit, err := parseScopes(c.Scopes)
 	if err != nil {
 		return seed.At("scopes", err)

@@ -89,9 +89,6 @@ func (d *Directory) Own(account string) (FederatedIdentity, bool) {
 
 // addAccount adds a service account with its credentials and federated identities.
 func (s seeding) addAccount(in seed.ServiceAccount) error {
-	if len(in.FederatedIdentities) == 0 && in.CreatedAt.IsZero() {
-		return errors.New("field \"federatedIdentities\" must have at least one element")
-	}
 	record, err := recorded(s, &s.Accounts, "sa", accountKind, seed.Object{Identity: in.Identity, Name: in.Name,
 		Labels: in.Labels, Details: in.Details}, lengths())
 	if err != nil {
@@ -111,8 +108,8 @@ func (s seeding) addFederated(account *ServiceAccount, in seed.FederatedIdentity
 	if in.Provider == "" && (in.Keys == "") != (in.Issuer == "") {
 		return errors.New("give the issuer and its keys, or neither to trust the emulator's own tokens")
 	}
-	if in.Subject == "" || len(in.Audiences) == 0 && in.CreatedAt.IsZero() {
-		return errors.New("a subject and at least one audience are needed")
+	if in.Subject == "" {
+		return errors.New("field \"subject\" is required")
 	}
 	record, err := recorded(s, &s.Federated, "fi", federatedKind, seed.Object{Identity: in.Identity,
 		Name: cmp.Or(in.Name, in.Subject), Labels: in.Labels, Details: in.Details}, federationLengths())

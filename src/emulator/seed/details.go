@@ -61,17 +61,7 @@ type JSON[T any] struct{ Value T }
 func (v JSON[T]) IsZero() bool { return reflect.ValueOf(&v.Value).Elem().IsZero() }
 
 // MarshalYAML implements yaml.Marshaler.
-func (v JSON[T]) MarshalYAML() (any, error) {
-	content, err := json.Marshal(v.Value)
-	if err != nil {
-		return nil, err
-	}
-	var document yaml.Node // JSON is YAML.
-	if err := yaml.Unmarshal(content, &document); err != nil {
-		return nil, err
-	}
-	return document.Content[0], nil
-}
+func (v JSON[T]) MarshalYAML() (any, error) { return jsonNode(v.Value) }
 
 // UnmarshalYAML implements yaml.Unmarshaler. Unknown keys are errors.
 func (v *JSON[T]) UnmarshalYAML(node *yaml.Node) error {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -32,10 +33,14 @@ func (e *Error) Unwrap() error { return e.Err }
 // Write writes a seed as YAML.
 func Write(w io.Writer, s Seed) error {
 	s.Version = Version
-	_, err := io.WriteString(w, header)
+	document, err := nodeOf(reflect.ValueOf(s))
+	if err != nil {
+		return fmt.Errorf("writing seed: %w", err)
+	}
+	_, err = io.WriteString(w, header)
 	encoder := yaml.NewEncoder(w)
 	encoder.SetIndent(2)
-	if err = errors.Join(err, encoder.Encode(s), encoder.Close()); err != nil {
+	if err = errors.Join(err, encoder.Encode(document), encoder.Close()); err != nil {
 		return fmt.Errorf("writing seed: %w", err)
 	}
 	_, err = fmt.Fprintln(w, End)
@@ -71,14 +76,18 @@ func decode(content []byte) (seed Seed, err error) {
 	return seed, nil
 }
 
-// checkVersion refuses a seed of a newer version, also if it has keys that this version does not know.
+// checkVersion refuses a seed of a newer version, also if it has keys that this version does not know, and one of a
+// negative version.
 func checkVersion(content []byte, seed Seed, failed error) error {
 	found := struct{ Version int }{seed.Version}
 	if failed != nil {
 		// If this fails, too, then the first error says why.
 		_ = yaml.Unmarshal(content, &found)
 	}
-	if found.Version <= Version {
+	switch {
+	case found.Version < 0:
+		return fmt.Errorf("field \"version\" must not be negative, and is %d", found.Version)
+	case found.Version <= Version:
 		return nil
 	}
 	return fmt.Errorf("its version is %d, and this emulator knows versions up to %d only; use the emulator that wrote "+

@@ -245,7 +245,11 @@ func (o *Organisation) seedCluster(in *seed.Cluster, now time.Time) error {
 		return err
 	}
 	var found bool
-	if k.Version, found = o.Store.kubernetesVersion(in.Version); !found {
+	k.Version, found = o.Store.kubernetesVersion(in.Version)
+	if in.Version == "" {
+		k.Version, found = o.Store.newestKubernetesVersion()
+	}
+	if !found {
 		return fmt.Errorf("field \"version\": version %q not found", in.Version)
 	}
 	if err := cmp.Or(k.Complete(), object.Insert(&o.Clusters, k)); err != nil {

@@ -173,7 +173,9 @@ type checked struct {
 	unique bool
 	// gone objects are not listed.
 	gone bool
-	now  time.Time
+	// byDefault: the object is made with another one, and all of these have the same name.
+	byDefault bool
+	now       time.Time
 }
 
 // ended returns whether the object is only still listed as deleted, or not at all.
@@ -188,7 +190,7 @@ func checkNew[T object.Described](s *Store, among *object.Collection[T], c check
 		return err
 	}
 	checks := s.checks(c.now)
-	checks.UniqueNames = !s.restoring && !c.ended() && (c.unique || checks.UniqueNames)
+	checks.UniqueNames = !s.restoring && !c.byDefault && !c.ended() && (c.unique || checks.UniqueNames)
 	return object.CheckNew(checks, among, c.kind, iam.Specified(c.object, c.longest))
 }
 

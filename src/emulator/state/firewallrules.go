@@ -174,6 +174,7 @@ func (v *VPC) seedFirewallRule(in *seed.FirewallRule, now time.Time) (err error)
 		return err
 	}
 	r := &FirewallRule{VPC: v, Match: in.Match.Value, Record: recorded("fwr", in.Object, v.Firewall.HasSlug, now)}
+	r.Match.State = cmp.Or(r.Match.State, "active")
 	if err := seed.At("match", checkFirewall(r.Match)); err != nil {
 		return err
 	}

@@ -125,7 +125,7 @@ func (p *NodePool) Complete() error {
 	switch {
 	case s.Replicas < 0 || s.MinReplicas < 0:
 		return apierror.Invalid("fields \"replicas\" and \"minReplicas\" must not be less than 0")
-	case s.EnableAutoscaling && (s.MaxReplicas < 1 || s.Replicas > s.MaxReplicas):
+	case s.EnableAutoscaling && s.MaxReplicas < max(1, s.MinReplicas, s.Replicas):
 		return apierror.Invalid("field \"maxReplicas\" must be at least 1, \"minReplicas\" and \"replicas\", not %d",
 			s.MaxReplicas)
 	}

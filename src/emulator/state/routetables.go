@@ -201,7 +201,7 @@ func (t *RouteTable) describe() seed.RouteTable {
 func (v *VPC) seedRouteTable(in *seed.RouteTable, now time.Time) error {
 	of := seed.Object{Identity: in.Identity, Name: in.Name, Labels: in.Labels, Details: in.Details}
 	if err := checkNew(v.Org.Store, &v.Org.RouteTables, checked{kind: "route table", object: of,
-		now: now}); err != nil {
+		byDefault: in.Default, now: now}); err != nil {
 		return err
 	}
 	if in.Default && v.Table != nil {

@@ -94,9 +94,6 @@ func checkRule(s behaviour.Switches, at string, g *SecurityGroup, rule wire.Secu
 				choice.value)
 		}
 	}
-	if err := object.CheckPartName(at+".name", rule.Name); err != nil {
-		return err
-	}
 	if rule.Priority < 1 || rule.Priority > maxPriority {
 		return apierror.Invalid("field \"%s.priority\" must be 1 to %d, not %d", at, maxPriority, rule.Priority)
 	}

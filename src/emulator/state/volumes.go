@@ -286,6 +286,9 @@ func (s *Store) seedVolumeType(in seed.VolumeType) error {
 
 // VolumeTypeFor resolves a volume type by identity or by its name in any case.
 func (s *Store) VolumeTypeFor(field, ref string) (*VolumeType, error) {
+	if found, ok := s.VolumeTypes.Find(ref); ok && ref != "" {
+		return found, nil
+	}
 	if found, ok := s.VolumeTypes.Find(object.Slugify(ref)); ok && ref != "" {
 		return found, nil
 	}
