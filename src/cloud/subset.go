@@ -49,6 +49,22 @@ func (t Targets) Subset(uid string, limit int, observed []string, settling bool)
 	return t
 }
 
+// Preferred returns the targets that Subset would choose if all Nodes were ready, and the observed ones, which are
+// sorted.
+func (t Targets) Preferred(uid string, limit int, observed []string) Targets {
+	machines := t.Machines()
+	ranking := t.ranking
+	if ranking == nil {
+		ranking = newRanking(machines, nil, nil)
+	}
+	chosen := ranking.choose(hashOf(uid), limit, machines)
+	chosen = slices.Compact(sorted(chosen, common(observed, machines)))
+	t.machines, t.lastOnly = nil, nil
+	t.Identities, t.Names = matching(chosen, t.Identities, t.Names)
+	t.Joining, t.JoiningNames = matching(chosen, t.Joining, t.JoiningNames)
+	return t
+}
+
 // DependOn reports whether Subset would choose other targets if these were not those in the cloud, apart from targets
 // that it postpones. The observed ones are sorted.
 func (t Targets) DependOn(observed []string) bool {

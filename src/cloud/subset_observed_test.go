@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -68,6 +69,23 @@ func TestMachinesAreOneList(t *testing.T) {
 	}
 	if two := targets.Subset("web", 2, nil, false).Machines(); len(two) != 2 {
 		t.Errorf("two of %v are %v", all, two)
+	}
+}
+
+// TestReadyNodeOnAMachineOfAnotherOne: a machine is ready if one of the Nodes on it is, such as after it was registered
+// under another name.
+func TestReadyNodeOnAMachineOfAnotherOne(t *testing.T) {
+	t.Parallel()
+	nodes := zonedNodes(4)
+	stale := nodes[0].DeepCopy()
+	stale.Labels["machine"], stale.Name, stale.Status.Conditions = nodes[0].Name, "stale", nil
+	identify := func(node *corev1.Node) (string, bool) { return cmp.Or(node.Labels["machine"], node.Name), true }
+	for service := range 20 {
+		want := subsetOf(nodes, service, 2)
+		got := ChooseTargets(append(nodes, stale), identify).Subset(uidOf(service), 2, nil, false).Identities
+		if !slices.Equal(got, want) {
+			t.Errorf("%v became %v because of a Node that is not ready on the machine of another one", want, got)
+		}
 	}
 }
 

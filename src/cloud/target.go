@@ -68,7 +68,7 @@ type Targets struct {
 // had a network is not added. Subset prefers Nodes that are ready when it adds one.
 func ChooseTargets(nodes []*corev1.Node, identify Identify) Targets {
 	var targets Targets
-	var notReady []string
+	var ready, notReady []string // machines
 	zoneOf := map[string]string{}
 	for _, node := range nodes {
 		identity, ours := identify(node)
@@ -85,7 +85,9 @@ func ChooseTargets(nodes []*corev1.Node, identify Identify) Targets {
 			continue
 		}
 		addZone(zoneOf, identity, node)
-		if !Ready(node) {
+		if Ready(node) {
+			ready = append(ready, identity)
+		} else {
 			notReady = append(notReady, identity)
 		}
 		if WithoutNetwork(node) {
@@ -101,6 +103,8 @@ func ChooseTargets(nodes []*corev1.Node, identify Identify) Targets {
 	targets.Excluded, targets.ExcludedNames = sortByIdentity(targets.Excluded, targets.ExcludedNames)
 	targets.Incomplete = targets.Incomplete || len(targets.Joining) > 0
 	targets.machines, targets.lastOnly = targets.Machines(), &atomic.Pointer[existence]{}
+	slices.Sort(ready)
+	notReady = without(notReady, ready) // two Nodes may be on one machine
 	targets.ranking = newRanking(targets.machines, zoneOf, notReady).withUsual(targets.Identities)
 	return targets
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"slices"
 	"sync"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/store"
 )
 
@@ -105,25 +107,39 @@ func (b *balancers) Apply(ctx context.Context, service *corev1.Service, plan clo
 	made, err := b.executor.apply(ctx, service, plan)
 	if len(made) > 0 {
 		last, _ := b.writes.Get(string(service.UID))
-		if last.at = time.Now(); slices.ContainsFunc(made, mayHaveSetMachines) {
-			last.targets = last.at
+		last.at = time.Now()
+		for _, tried := range made {
+			if set, sets := tried.Object.(balancer.SetMachines); sets && mayBeDone(tried) {
+				last.targets, last.machines = last.at, hashOf(set.Machines)
+			}
 		}
 		b.writes.Put(string(service.UID), last)
 	}
 	return made, err
 }
 
-// mayHaveSetMachines reports whether a write has changed the targets of a Service, or may have.
-func mayHaveSetMachines(tried cloud.Attempt) bool {
-	_, sets := tried.Object.(balancer.SetMachines)
-	return sets && (tried.Err == nil || client.Uncertain(tried.Err))
+// mayBeDone reports whether a write has changed the cloud, or may have.
+func mayBeDone(tried cloud.Attempt) bool { return tried.Err == nil || client.Uncertain(tried.Err) }
+
+// settles reports whether the cloud may not use all targets of the Service yet, because health checks may not have
+// accepted them since the latest change. Targets that somebody else has changed since do not settle: they are drift. A
+// process that has just begun does not know the changes of the one before.
+func (b *balancers) settles(service *corev1.Service, groups []resource.TargetGroup) bool {
+	last, _ := b.writes.Get(string(service.UID))
+	since := min(time.Since(last.targets), time.Since(b.began()))
+	return slices.ContainsFunc(groups, func(group resource.TargetGroup) bool {
+		return group.HealthCheck != nil && since < group.HealthCheck.AcceptsWithin() &&
+			(last.targets.IsZero() || last.machines == hashOf(group.Machines))
+	})
 }
 
-// sinceTargets returns how long ago the targets of the Service changed last, or more. A process that has just begun
-// does not know that of the one before.
-func (b *balancers) sinceTargets(service *corev1.Service) time.Duration {
-	last, _ := b.writes.Get(string(service.UID))
-	return min(time.Since(last.targets), time.Since(b.began()))
+// hashOf returns a number that is the same for the same machines in the same order.
+func hashOf(machines []string) uint64 {
+	hash := fnv.New64a()
+	for _, machine := range machines {
+		hash.Write([]byte(machine + "\n"))
+	}
+	return hash.Sum64()
 }
 
 // Refresh implements cloud.LoadBalancers.

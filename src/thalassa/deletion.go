@@ -72,8 +72,9 @@ type lastWrite struct {
 	// lags means that lists contained objects of the Service after the window, though their deletion was accepted. Then
 	// there is no window any more: the next look would write again.
 	lags bool
-	// targets is when the targets changed last; zero: not by this process.
-	targets time.Time
+	// targets is when the targets changed last; zero: not by this process. machines is the hash of these.
+	targets  time.Time
+	machines uint64
 }
 
 // listsLag records that lists do not show the last write of the Service.

@@ -2,6 +2,7 @@ package thalassa
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,14 +12,20 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
-// TestMaxTargetsDrift: targets that were replaced by hand are drift, as without a limit.
+// TestMaxTargetsDrift: targets that were replaced by hand are drift, as without a limit, also if health checks may not
+// have accepted the targets before yet.
 func TestMaxTargetsDrift(t *testing.T) {
-	for _, mode := range []string{"repair", "report"} {
+	for _, mode := range []string{"repair", "report", "repair, slow health checks", "report, slow health checks"} {
 		synctest.Test(t, func(t *testing.T) {
 			l := newFeatureLab(t)
-			l.config.LoadBalancer.Drift = mode
+			drift, _, slow := strings.Cut(mode, ",")
+			l.config.LoadBalancer.Drift = drift
 			l.restart()
 			nodes, web := l.nodes("a", "b", "c", "d", "e"), serviceWith(annotated("max-targets", "2"))
+			if slow { // 659 s
+				annotated("health-check-interval", "60", "health-check-timeout", "59", "health-check-up-threshold",
+					"10")(web)
+			}
 			setReady(nodes)
 			l.settle(web, nodes)
 			before := l.targetCount("before", 2)
@@ -27,8 +34,8 @@ func TestMaxTargetsDrift(t *testing.T) {
 			others := machinesWithout(nodes, before)[:2]
 			l.warnings()
 			l.setTargets("", others...)
-			<-time.After(2*driftPeriod + time.Minute)
-			want := map[string][]string{"repair": before, "report": others}[mode]
+			<-time.After(30 * time.Minute)
+			want := map[string][]string{"repair": before, "report": others}[drift]
 			if after := l.targetCount(mode, 2); !slices.Equal(after, want) {
 				t.Errorf("%s: %v became %v by hand, and is %v", mode, before, others, after)
 			}
@@ -83,5 +90,25 @@ func TestMaxTargetsInvalidAndChangedByHand(t *testing.T) {
 		<-time.After(time.Hour)
 		l.targetCount("one by hand", 1)
 		l.reported("one by hand", "LoadBalancerDrifted", "1 machines become 2")
+	})
+}
+
+// TestMaxTargetsInvalidAndOnePortChanged: while the annotation is invalid, targets that somebody else added to one port
+// are drift as without a limit, and do not come to the other ports.
+func TestMaxTargetsInvalidAndOnePortChanged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newFeatureLab(t)
+		l.config.LoadBalancer.MaxTargets = 2
+		l.restart()
+		nodes, web := l.nodes("a", "b", "c", "d", "e"), serviceWith(annotated("max-targets", "many"))
+		l.settle(web, nodes)
+		before := l.targetCount("before", 2)
+		l.watching(web)
+		<-time.After(time.Minute)
+		l.setTargets("443", machinesWithout(nodes, before)...)
+		<-time.After(time.Hour)
+		if after := l.targetCount("after", 2); !slices.Equal(after, before) {
+			t.Errorf("%v became %v", before, after)
+		}
 	})
 }

@@ -3,6 +3,7 @@ package thalassa
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -221,11 +222,14 @@ func machinesWithout(nodes []*corev1.Node, machines []string) []string {
 // TestMaxTargetsAndNodesLeftOut: a node whose machine does not exist is reported for the Services that it would be a
 // target of, and for no others.
 func TestMaxTargetsAndNodesLeftOut(t *testing.T) {
-	for name, selected := range map[string]bool{"a target": true, "another node": false} {
+	for name, selected := range map[string]bool{"a target": true, "another node": false, "a target, ready": true,
+		"another node, ready": false} {
 		synctest.Test(t, func(t *testing.T) {
 			l := newFeatureLab(t)
 			nodes, web := l.nodes("a", "b", "c", "d"), serviceWith(annotated("max-targets", "2"))
-			setReady(nodes)
+			if strings.Contains(name, "ready") {
+				setReady(nodes)
+			}
 			l.settle(web, nodes)
 			before := l.targetCount("before", 2)
 			gone := before[0]

@@ -45,10 +45,7 @@ func (b *balancers) completed(ctx context.Context, service *corev1.Service, o ba
 		}
 	}
 	o.Irremovable = b.executor.removals.irremovable(o.Groups)
-	since := b.sinceTargets(service)
-	o.Settling = slices.ContainsFunc(o.Groups, func(group resource.TargetGroup) bool {
-		return group.HealthCheck != nil && since < group.HealthCheck.AcceptsWithin()
-	})
+	o.Settling = b.settles(service, o.Groups)
 	return o, nil
 }
 

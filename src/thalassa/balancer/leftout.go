@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/list"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/providerid"
@@ -33,12 +35,21 @@ func leftOutOf(selected, usable cloud.Targets) leftOut {
 // unusable returns the names of the selected nodes whose machines do not exist, and of those for which this is not
 // known, both sorted.
 func unusable(selected, usable cloud.Targets) (without, unsure []string) {
-	without = missingNames(selected.Identities, selected.Names, usable.Identities)
-	unsure = slices.DeleteFunc(slices.Clone(usable.UnknownNames), func(name string) bool {
-		return !slices.Contains(selected.Names, name) && !slices.Contains(selected.JoiningNames, name)
-	})
-	without = slices.DeleteFunc(without, func(name string) bool { return slices.Contains(unsure, name) })
+	missing := missingNames(selected.Identities, selected.Names, usable.Identities)
+	unknown := sets.New(usable.UnknownNames...)
+	for _, name := range missing {
+		if !unknown.Has(name) {
+			without = append(without, name)
+		}
+	}
+	missing = append(missing, missingNames(selected.Joining, selected.JoiningNames, usable.Joining)...)
+	for _, name := range missing {
+		if unknown.Has(name) {
+			unsure = append(unsure, name)
+		}
+	}
 	slices.Sort(without)
+	slices.Sort(unsure)
 	return without, unsure
 }
 

@@ -35,18 +35,18 @@ func (d *desired) limitTargets(r Request, all, usable cloud.Targets) {
 	if limit == 0 || helpers.RequestsOnlyLocalTraffic(r.service) {
 		return
 	}
-	observed, uid := d.observedTargets(r.observed), string(r.service.UID)
+	observed, uid := d.observedTargets(r.observed, invalid), string(r.service.UID)
 	d.Targets = usable.Subset(uid, limit, observed, invalid || r.observed.Settling)
 	d.machines = d.Targets.Identities
 	if d.Targets.Postponed || usable.DependOn(observed) {
 		d.machines = usable.Subset(uid, limit, nil, false).Identities
 	}
-	if invalid { // no target is removed because of it: too many targets are no failure, too few may be one
+	if invalid { // no target of all ports is removed because of it: too many are no failure, too few may be one
 		d.Targets.Postponed = false
 	}
 	d.selected = d.Targets
-	if len(usable.Identities) < len(all.Identities) {
-		d.selected = all.Subset(uid, limit, nil, false)
+	if len(usable.Identities)+len(usable.Joining) < len(all.Machines()) {
+		d.selected = all.Preferred(uid, limit, observed)
 	}
 	if len(usable.Identities) >= limit {
 		d.selected.Unidentified = nil // other nodes have their places
@@ -63,17 +63,29 @@ func (r Request) maxTargets() (limit int, invalid bool) {
 	return r.config.maxTargets, setting.Invalid
 }
 
-// observedTargets returns the machines of the target groups of the Service's ports, sorted. Those of ports that the
-// Service does not have any more are about to be deleted, and decide nothing.
-func (d desired) observedTargets(o Observed) []string {
-	var all []string
+// observedTargets returns the machines of the target groups of the Service's ports, sorted: of any of them, or of all.
+// Those of ports that the Service does not have any more are about to be deleted, and decide nothing.
+func (d desired) observedTargets(o Observed, ofAll bool) []string {
+	var machines []string
+	groups := 0
 	for _, port := range d.Ports {
 		if group := o.group(portLabels(d.labels, port.Key), o.listener(port.Key)); group != nil {
-			all = append(all, group.Machines...)
+			machines = append(machines, group.Machines...)
+			groups++
 		}
 	}
-	slices.Sort(all)
-	return slices.Compact(all)
+	slices.Sort(machines)
+	if !ofAll || groups < 2 {
+		return slices.Compact(machines)
+	}
+	var common []string
+	for i, machine := range machines {
+		// It is in each group once, so that its last place is that many after its first one.
+		if last := i + groups - 1; last < len(machines) && machines[last] == machine {
+			common = append(common, machine)
+		}
+	}
+	return common
 }
 
 // maxTargetsNotices describes that the number of targets is not limited although the Service asks for it.
