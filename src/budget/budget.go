@@ -246,6 +246,7 @@ func measured(prefix, size string, start, pass, memory, data, traffic float64) [
 		measure(prefix+"pass-cpu", pass, unitCPU, "a resync of all unchanged Services, with "+size),
 		measure(prefix+"heap", memory, unitMemory, "live memory with "+size),
 		measure(prefix+"memory", memory, unitMemory, "peak memory of the process with "+size),
+		measure(prefix+"minute-calls", 1, "calls", minute+": calls, including checks for drift, with "+size),
 		measure(prefix+"data", data, "MiB", minute+": data read, decompressed, with "+size),
 		measure(prefix+"traffic", traffic, "MiB", minute+": data received, compressed, with "+size),
 		measure(prefix+"conditional-cpu", pass/4, unitCPU, minute+", if the cloud answers conditional requests, with "+

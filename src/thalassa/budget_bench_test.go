@@ -86,6 +86,7 @@ func measure(b *testing.B, size clusterSize) {
 	minute := large.minute(services + 1) // two copies at a time are the most there is
 	b.ReportMetric(minute.traffic, prefix+"traffic")
 	b.ReportMetric(minute.data, prefix+"data")
+	b.ReportMetric(minute.calls, prefix+"minute-calls")
 	large.wire.conditional.Store(true) // what is remembered for that is part of the memory
 	large.minute(services + 1)         // the first answers have ETags
 	minute = large.minute(services + 1)
@@ -98,14 +99,14 @@ func measure(b *testing.B, size clusterSize) {
 	}
 }
 
-// quietMinute is what a minute without changes costs the service controller: CPU seconds, and MiB.
-type quietMinute struct{ processor, traffic, data float64 }
+// quietMinute is what a minute without changes costs the service controller: CPU seconds, calls, and MiB.
+type quietMinute struct{ processor, calls, traffic, data float64 }
 
 // minute does what the service controller does in a check for drift, and returns the part of a minute in the time until
 // the next one.
 func (m externalServicesCluster) minute(services int) quietMinute {
 	m.Helper()
-	began, received, data := benchtest.CPU(m), m.wire.received.Load(), m.wire.data.Load()
+	began, calls, received, data := benchtest.CPU(m), m.wire.calls.Load(), m.wire.received.Load(), m.wire.data.Load()
 	if err := m.cloud.balancers.Refresh(m.Context()); err != nil {
 		m.Fatal(err)
 	}
@@ -115,7 +116,7 @@ func (m externalServicesCluster) minute(services int) quietMinute {
 		m.Fatal(err)
 	}
 	minutes := float64(m.config.LoadBalancer.DriftPeriod) / 60
-	return quietMinute{(benchtest.CPU(m) - began).Seconds() / minutes,
+	return quietMinute{(benchtest.CPU(m) - began).Seconds() / minutes, float64(m.wire.calls.Load()-calls) / minutes,
 		float64(m.wire.received.Load()-received) / mebi / minutes, float64(m.wire.data.Load()-data) / mebi / minutes}
 }
 
