@@ -31,18 +31,12 @@ func (t Targets) Subset(uid string, limit int, observed []string, settling bool)
 	if limit == 0 || len(t.Identities) == 0 || len(candidates) <= limit {
 		return t
 	}
-	ranking := t.ranking
-	if ranking == nil {
-		ranking = newRanking(candidates, nil, nil)
-	}
+	ranking := t.rankingOf(candidates)
 	seed := hashOf(uid)
 	chosen := ranking.chooseReady(seed, limit, candidates, observed)
 	chosen, t.Postponed = ranking.approach(seed, limit, chosen, common(observed, candidates), settling)
 	all, names := t.Identities, t.Names
-	t.machines, t.lastOnly = nil, nil
-	t.Identities, t.Names = matching(chosen, all, names)
-	t.Joining, t.JoiningNames = matching(chosen, t.Joining, t.JoiningNames)
-	t.Unknown, t.UnknownNames = matching(chosen, t.Unknown, t.UnknownNames)
+	t = t.among(chosen)
 	if len(t.Identities) == 0 {
 		t.Identities, t.Names = matching(ranking.chooseReady(seed, limit, all, nil), all, names)
 	}
@@ -53,15 +47,24 @@ func (t Targets) Subset(uid string, limit int, observed []string, settling bool)
 // sorted.
 func (t Targets) Preferred(uid string, limit int, observed []string) Targets {
 	machines := t.Machines()
-	ranking := t.ranking
-	if ranking == nil {
-		ranking = newRanking(machines, nil, nil)
+	chosen := t.rankingOf(machines).choose(hashOf(uid), limit, machines)
+	return t.among(slices.Compact(sorted(chosen, common(observed, machines))))
+}
+
+// rankingOf returns the ranking of the targets, or of these machines if there is none.
+func (t Targets) rankingOf(machines []string) *ranking {
+	if t.ranking == nil {
+		return newRanking(machines, nil, nil)
 	}
-	chosen := ranking.choose(hashOf(uid), limit, machines)
-	chosen = slices.Compact(sorted(chosen, common(observed, machines)))
+	return t.ranking
+}
+
+// among returns the targets whose machines were chosen, which are sorted.
+func (t Targets) among(chosen []string) Targets {
 	t.machines, t.lastOnly = nil, nil
 	t.Identities, t.Names = matching(chosen, t.Identities, t.Names)
 	t.Joining, t.JoiningNames = matching(chosen, t.Joining, t.JoiningNames)
+	t.Unknown, t.UnknownNames = matching(chosen, t.Unknown, t.UnknownNames)
 	return t
 }
 

@@ -193,21 +193,21 @@ func (t Targets) Only(existing, unknown []string) Targets {
 		return t
 	}
 	if t.lastOnly == nil {
-		return t.with(t.among(existing, unknown))
+		return t.with(t.divide(existing, unknown))
 	}
 	last := t.lastOnly.Load()
 	if last == nil || !slices.Equal(last.existing, existing) || !slices.Equal(last.unknown, unknown) {
-		last = &existence{existing, unknown, t.among(existing, unknown)}
+		last = &existence{existing, unknown, t.divide(existing, unknown)}
 		t.lastOnly.Store(last)
 	}
-	return t.with(last.among)
+	return t.with(last.divided)
 }
 
 // existence is what exists of the machines of targets, and what Only returned: with many nodes, it is computed once for
 // all Services.
 type existence struct {
 	existing, unknown []string
-	among             Targets
+	divided           Targets
 }
 
 // with returns the targets with the lists of others.
@@ -218,10 +218,9 @@ func (t Targets) with(others Targets) Targets {
 	return t
 }
 
-// among returns the lists of Only.
-func (t Targets) among(existing, unknown []string) (found Targets) {
-	found.Identities, found.Names = matching(existing, t.Identities, t.Names)
-	found.Joining, found.JoiningNames = matching(existing, t.Joining, t.JoiningNames)
+// divide returns the lists of Only.
+func (t Targets) divide(existing, unknown []string) Targets {
+	found := t.among(existing)
 	nodes, names := matching(unknown, t.Identities, t.Names)
 	joining, joiningNames := matching(unknown, t.Joining, t.JoiningNames)
 	found.Unknown, found.UnknownNames = sortByIdentity(append(nodes, joining...), append(names, joiningNames...))
