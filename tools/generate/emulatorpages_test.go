@@ -39,7 +39,8 @@ const boatPart = `{
 				"unevaluatedProperties": false, "required": ["sails"], "properties": {
 					"sails": {"type": "integer", "minimum": 1, "description": "How many sails it has."},
 					"flag": {"$ref": "#/components/schemas/Flag", "description": "Its flag."},
-					"berths": {"type": "array", "items": {"type": "integer", "minimum": 0, "maximum": 9}, "description": "Its berths."},
+					"berths": {"type": "array", "items": {"type": "integer", "minimum": 0, "maximum": 9},
+						"description": "Its berths."},
 					"kind": {"type": ["string", "null"], "enum": ["dinghy", "punt", null], "description": "Its kind."},
 					"owner": {"anyOf": [{"$ref": "#/components/schemas/Boat"}, {"type": "null"}], "description": "Its owner."}}},
 			"Flag": {"description": "A text.", "type": "string", "pattern": "^[A-Z]+$"},
