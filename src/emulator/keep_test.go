@@ -172,7 +172,7 @@ func TestSeedErrorsNameTheField(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, test := range map[string]struct{ from, to, want string }{
-		"unknown key":   {"loadBalancers:", "loadBalancer:", "loadBalancer not found"},
+		"unknown key":   {"loadBalancers:", "loadBalancer:", "organisations[0].loadBalancer: line "},
 		"listener port": {"port: 80\n", "port: 99999\n", `listeners[0].port (listener "l"): must be 1 to 65535`},
 		"status": {"status: pending", "status: odd",
 			`peerings[0].status (VPC peering connection "x"): must be one of`},

@@ -65,18 +65,26 @@ func (v JSON[T]) MarshalYAML() (any, error) { return jsonNode(v.Value) }
 
 // UnmarshalYAML implements yaml.Unmarshaler. Unknown keys are errors.
 func (v *JSON[T]) UnmarshalYAML(node *yaml.Node) error {
+	if err := decodeJSON(node, &v.Value); err != nil {
+		return fmt.Errorf("line %d: %w", node.Line, err)
+	}
+	return nil
+}
+
+// apiType is the type that has the keys of the API.
+func (JSON[T]) apiType() reflect.Type { return reflect.TypeFor[T]() }
+
+// decodeJSON reads YAML that has the keys of the API.
+func decodeJSON(node *yaml.Node, into any) error {
 	var value any
 	if err := node.Decode(&value); err != nil {
 		return err
 	}
 	content, err := json.Marshal(value)
-	if err == nil {
-		decoder := json.NewDecoder(bytes.NewReader(content))
-		decoder.DisallowUnknownFields()
-		err = decoder.Decode(&v.Value)
-	}
 	if err != nil {
-		return fmt.Errorf("line %d: %w", node.Line, err)
+		return err
 	}
-	return nil
+	decoder := json.NewDecoder(bytes.NewReader(content))
+	decoder.DisallowUnknownFields()
+	return decoder.Decode(into)
 }

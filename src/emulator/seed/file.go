@@ -54,9 +54,6 @@ func Read(r io.Reader) (Seed, error) {
 		return Seed{}, fmt.Errorf("reading seed: %w", err)
 	}
 	seed, err := decode(content)
-	if err != nil {
-		err = cmp.Or(misfit(content), err)
-	}
 	err = cmp.Or(checkVersion(content, seed, err), err)
 	if err != nil {
 		return Seed{}, fmt.Errorf("reading seed: %w", err)
@@ -66,14 +63,17 @@ func Read(r io.Reader) (Seed, error) {
 
 func decode(content []byte) (seed Seed, err error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(content))
-	decoder.KnownFields(true)
-	if err := decoder.Decode(&seed); err != nil {
+	var document yaml.Node
+	if err := decoder.Decode(&document); err != nil {
 		return seed, err
 	}
 	if err := decoder.Decode(&struct{}{}); !errors.Is(err, io.EOF) {
 		return seed, errors.New("more than one YAML document; put everything in one")
 	}
-	return seed, nil
+	if err := misfit(&document); err != nil {
+		return seed, err
+	}
+	return seed, document.Decode(&seed)
 }
 
 // checkVersion refuses a seed of a newer version, also if it has keys that this version does not know, and one of a

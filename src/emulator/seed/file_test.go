@@ -89,3 +89,54 @@ func TestReadRefusesVersions(t *testing.T) {
 		}
 	}
 }
+
+// TestReadSaysWhere: an error about what cannot be read has the line, the place, and what must be there.
+func TestReadSaysWhere(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"organisations: [null]":             `organisations[0]: line 1: null cannot be in a list`,
+		"organisations:\n- name: a\n-\n":    `organisations[1]: line 3: null cannot be in a list`,
+		"regions: [{zones: [a, ~]}]":        `regions[0].zones[1]: line 1: null cannot be in a list`,
+		"a: &n null\nregions: [*n]":         `a: line 1: this key is unknown`,
+		"regions: &r [~]":                   `regions[0]: line 1: null`,
+		"machineTypes: [{vcpus: many}]":     `machineTypes[0].vcpus: line 1: "many" is not a number of type int`,
+		"regions: [{createdAt: yesterday}]": `regions[0].createdAt: line 1: "yesterday" is not a time such as`,
+		"organisations:\n- {machines: [{colour: red}]}": `organisations[0].machines[0].colour: line 2: ` +
+			`this key is unknown`,
+		"organisations: [{personalAccessTokens: secret}]": `organisations[0].personalAccessTokens: line 1: ` +
+			`a single value is not a list`,
+		"organisations: [{vpcs: [{securityGroups: [{ingress: [{ports: [22]}]}]}]}]": `organisations[0].vpcs[0].` +
+			`securityGroups[0].ingress[0].ports: line 1: a list of length 1 is not a list of length 2`,
+		"organisations: [{machines: [{stopped: maybe}]}]": `machines[0].stopped: line 1: "maybe" is not true or false`,
+		"organisations: [{machines: [{lingers: long}]}]":  `machines[0].lingers: line 1: "long" is not a duration such`,
+		"organisations: [{buckets: [{settings: {colour: red}}]}]": `organisations[0].buckets[0].settings.colour: ` +
+			`line 1: this key is unknown`,
+		"organisations: [{buckets: [{settings:\n {public: 7}}]}]": `organisations[0].buckets[0].settings.public: ` +
+			`line 2: "7" is not true or false`,
+		"organisations: [{vpcs: [{securityGroups: [{ingressRules: [{}, null]}]}]}]": `ingressRules[1]: line 1: null`,
+		"organisations: [{quotaIncreases: {vpcs: [{decision: []}]}}]": `organisations[0].quotaIncreases.vpcs[0].` +
+			`decision: line 1: a list is not a text`,
+		"organisations: [{quotas: {vpcs: many}}]": `organisations[0].quotas.vpcs: line 1: "many" is not a number`,
+		"[]":                             "the document: line 1: a list is not a mapping",
+		"regions: [&a {colour: red}]":    `regions[0].colour: line 1: this key is unknown`,
+		"regions: [{<<: {colour: red}}]": `regions[0].<<.colour: line 1: this key is unknown`,
+		"regions: [{<<: [{name: []}]}]":  `regions[0].<<[0].name: line 1: a list is not a text`,
+		"regions: [{name: a, name: b}]":  `line 1: mapping key "name" already defined`,
+	} {
+		_, err := seed.Read(strings.NewReader(text))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want one with %q", text, err, want)
+		}
+	}
+	for _, text := range []string{
+		"regions: [&a {name: a}, {<<: *a, identity: b}, {<<: [*a], identity: c}]",
+		"organisations: [{vpcs: , quotas: , name: ~, roles: [], labels: {a: 1}}]",
+		"organisations: [{serviceAccounts: [{federatedIdentities: [{conditions: {a: [null, {b: ~}]}}]}]}]",
+		"organisations: [{buckets: [{settings: {VERSIONING: Enabled, policy: }}]}]",
+		"organisations: [{createdAt: 2026-01-02, snapshotPolicies: [{ttl: 24h}]}]", "regions:",
+	} {
+		if _, err := seed.Read(strings.NewReader(text)); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
