@@ -1,12 +1,15 @@
 package emulator_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/thalassa-cloud/client-go/objectstorage"
 	vendor "github.com/thalassa-cloud/client-go/pkg/client"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 )
 
 const buckets = "/v1/object-storage/buckets"
@@ -114,7 +117,7 @@ func TestBucketRequests(t *testing.T) {
 		{request: "PUT " + buckets + "/bin", body: `{"versioning":"odd"}`, status: 400},
 		{request: "PUT " + lifecycle, body: `{"rules":[]}`, status: 400},
 		{request: "PUT " + lifecycle, body: `{"rules":[{"expiration":{"days":1}}]}`, status: 400,
-			has: []string{"rules.id"}},
+			has: []string{"rules[0].id"}},
 		{request: "PUT " + lifecycle, body: `{"rules":[{"id":"a"}]}`, status: 400, has: []string{"does nothing"}},
 		{request: "PUT " + lifecycle, body: `{"rules":[{"id":"a","status":"odd","expiration":{}}]}`, status: 400},
 		{request: "PUT " + lifecycle, body: `{"rules":[{"id":"a","expiration":{}},{"id":"a","expiration":{}}]}`,
@@ -132,6 +135,22 @@ func TestBucketRequests(t *testing.T) {
 	} {
 		play(t, e, []step{{request: "POST " + buckets, body: body, status: 400, has: []string{want}}})
 	}
+}
+
+// TestErrorsAboutNamesOfBuckets have the key that bodies have, and not that of other kinds.
+func TestErrorsAboutNamesOfBuckets(t *testing.T) {
+	const key = `field \"bucketName\"`
+	e := newEmulator(t, func(cfg *emulator.Config) { cfg.Switches.UniqueNames = true })
+	play(t, e, []step{
+		{request: "POST " + buckets, body: `{"region":"nl-01"}`, status: 400,
+			has: []string{key + " must have 1 to 63"}},
+		{request: "POST " + buckets, body: `{"bucketName":"` + strings.Repeat("b", 64) + `","region":"nl-01"}`,
+			status: 400, has: []string{key + " must have 1 to 63"}},
+		{request: "POST " + buckets, body: `{"bucketName":"bin","region":"nl-01"}`, status: 201},
+		{request: "POST " + buckets, body: `{"bucketName":"bin","region":"nl-01"}`, status: 409,
+			has: []string{key + ": bucket "}},
+		{request: "PUT " + buckets + "/bin", body: `{"bucketName":""}`, status: 400, has: []string{key}},
+	})
 }
 
 func TestClientKnowsBuckets(t *testing.T) {

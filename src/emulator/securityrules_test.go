@@ -48,7 +48,7 @@ func TestRuleValidation(t *testing.T) {
 		"port 65536":       {[]string{ruleJSON(":90", ":65536")}, no, no, `portRangeMax`},
 		"negative port":    {[]string{ruleJSON(":80", ":-1")}, no, no, `portRangeMin`},
 		"ports in the wrong order": {[]string{ruleJSON(":80", ":91")}, no, no,
-			"portRangeMin 91 is more than portRangeMax 90"},
+			"the first port, 91, is after the last, 90"},
 		"no address": {[]string{ruleJSON(`"10.0.0.0/8"`, "null")}, no, no,
 			"neither a CIDR nor an IP address"},
 		"bad address": {[]string{ruleJSON("10.0.0.0/8", "10.0.0.0/33")}, no, no,

@@ -11,6 +11,11 @@ func TestSeedsCanHaveWhatRequestsMake(t *testing.T) {
 	refuseSeeds(t, fullYAML, emulator.Switches{UniqueNames: true}, map[string]refusal{
 		"a service account without identities": {"federatedIdentities: [{subject: s, audiences: [a]}]",
 			"federatedIdentities: []", ""},
+		"two federated identities of a subject": {"federatedIdentities: [",
+			"federatedIdentities: [{subject: s, audiences: [b]}, ", ""},
+		"two federated identities of a name": {"federatedIdentities: [{",
+			"federatedIdentities: [{name: n, subject: a}, {name: n, ",
+			`federatedIdentities[1].name (federated identity "n"): federated identity`},
 		"a federated identity without audiences": {"{subject: s, audiences: [a]}", "{subject: s}", ""},
 		"a cluster without a version":            {"subnet: subnet-1, version: 1.34.1", "subnet: subnet-1", ""},
 		"a firewall rule without a state": {"    securityGroups:\n",
@@ -27,7 +32,7 @@ func TestSeedsWithBadCredentialsAreRefused(t *testing.T) {
 	const cluster = "subnet: subnet-1, version: 1.34.1"
 	refuseSeeds(t, fullYAML, emulator.Switches{}, map[string]refusal{
 		"an empty token": {tokens, "personalAccessTokens: ['']",
-			`personalAccessTokens[0].token (personal access token): is required`},
+			`personalAccessTokens[0] (personal access token): a token must not be empty`},
 		"an empty token with scopes": {tokens, "tokens: [{scopes: [api:read]}]",
 			`tokens[0].token (personal access token): is required`},
 		"a client without an id": {tokens, "clients: [{secret: s}]",

@@ -90,6 +90,7 @@ func TestSeedsAreCheckedLikeRequests(t *testing.T) {
 			if (err != nil) != (test.want != "") || err != nil && !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v, want %q", err, test.want)
 			}
+			checkPlace(t, err)
 		})
 	}
 }

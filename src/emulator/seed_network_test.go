@@ -113,7 +113,7 @@ func TestNewRefusesBadNetworkSeeds(t *testing.T) {
 			bad := good
 			bad.Remote = netip.Prefix{}
 			v.SecurityGroups = []emulator.SecurityGroupSeed{{Name: "a", Egress: []emulator.RuleSeed{bad}}}
-		}, `securityGroups[0].egress[0].remoteAddress (security group "a"): `},
+		}, `securityGroups[0].egress[0].remote (security group "a"): `},
 		"unknown region": {func(o *emulator.OrganisationSeed, _ *emulator.VPCSeed) {
 			o.ReservedIPs = []emulator.ReservedIPSeed{{Name: "a"}}
 		}, `reservedIps[0].region (reserved IP "a"): region "" not found`},
@@ -140,10 +140,11 @@ func TestNewRefusesBadNetworkSeeds(t *testing.T) {
 			seed := emulator.DefaultSeed()
 			org := &seed.Organisations[0]
 			test.change(org, &org.VPCs[0])
-			if _, err := emulator.NewDescribed(t, emulator.Config{Seed: seed}); err == nil ||
-				!strings.Contains(err.Error(), test.want) {
+			_, err := emulator.NewDescribed(t, emulator.Config{Seed: seed})
+			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("New: %v, want an error with %q", err, test.want)
 			}
+			checkPlace(t, err)
 		})
 	}
 }

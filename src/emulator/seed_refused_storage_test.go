@@ -52,9 +52,9 @@ func TestSeedsWithBadStorageAreRefused(t *testing.T) {
 		"versioning of a bucket": {"versioning: Enabled", "versioning: On",
 			bucket + `settings.versioning (bucket "demo-logs"): must be one of`},
 		"policy of a bucket": {"Effect: Allow", "Effect: Permit", bucket +
-			`settings.policy.Statement.Effect (bucket "demo-logs"): must`},
+			`settings.policy.Statement[0].Effect (bucket "demo-logs"): must`},
 		"lifecycle of a bucket": {"{days: 3}", "null", bucket +
-			`lifecycle.rules (bucket "demo-logs"): rule "old" does nothing`},
+			`lifecycle.rules[0] (bucket "demo-logs"): rule "old" does nothing`},
 		"content of a template": {`content: "#cloud-config"`, `content: ""`,
 			`seed: organisations[0].cloudInits[0].content (cloud-init template "nodes"): is required`},
 		"status of a provider": {"issuer: 'https://one.example'", "issuer: 'https://one.example', status: off",
@@ -83,7 +83,7 @@ func TestSeedsAreRefusedBySwitches(t *testing.T) {
 			"name: nodes-of-the-cluster,\n",
 			`securityGroups[0].name (security group "nodes-of-the-cluster"): must have 1 to 16`}},
 		"a strict rule": {emulator.Switches{StrictSecurityGroups: true}, refusal{"ports: [22, 22]", "ports: [0, 22]",
-			`securityGroups[0].ingress[0].portRangeMin (security group "nodes"): must be 1 to 65534`}},
+			`securityGroups[0].ingress[0].ports (security group "nodes"): must be 1 to 65534`}},
 		"one priority": {emulator.Switches{UniqueRulePriorities: true}, refusal{"ingress: [",
 			"ingress: [{protocol: udp, priority: 10, remote: 192.0.2.0/24, ports: [1, 2]}, ",
 			`securityGroups[0].ingress[1].priority (security group "nodes"): 10 is the priority of ingress[0], too`}},

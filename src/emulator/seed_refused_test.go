@@ -93,6 +93,7 @@ func refuseSeeds(t *testing.T, full string, switches emulator.Switches, tests ma
 			if (err != nil) != (test.want != "") || err != nil && !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v, want %q", err, test.want)
 			}
+			checkPlace(t, err)
 		})
 	}
 }

@@ -28,7 +28,7 @@ func (srv *Server) buckets() resource.Kind[space, *state.Bucket, wire.BucketInpu
 		Meta: func(in *wire.BucketInput) wire.MetaInput {
 			return wire.MetaInput{Name: in.BucketName, Labels: in.Labels, Annotations: in.Annotations}
 		},
-		Longest: object.Lengths{Name: bucket.LongestName},
+		Longest: object.Lengths{Name: bucket.LongestName, NameField: "bucketName"},
 		Among: func(o space, _ *resource.Request) (*object.Collection[*state.Bucket], error) {
 			return &o.Buckets, nil
 		},

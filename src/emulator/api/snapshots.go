@@ -64,7 +64,7 @@ func (srv *Server) takeSnapshot(source *state.Volume, described object.Spec, now
 		return nil, apierror.Conflict("volume %q is %s; snapshots are made of volumes that are Available",
 			source.Identity, status)
 	}
-	if err := object.CheckFree(&o.Snapshots, "snapshot", described.Name, "", now); err != nil {
+	if err := object.CheckFree(&o.Snapshots, object.Lengths{}, "snapshot", described.Name, "", now); err != nil {
 		return nil, err
 	}
 	if err := o.Admit(state.QuotaSnapshots); err != nil {
@@ -88,7 +88,7 @@ func (srv *Server) updateSnapshot(c *call) (reply, error) {
 	}
 	next, err := revised(srv, c, &c.org.Snapshots, "snapshot", s, in.MetaInput)
 	if err == nil {
-		err = object.CheckFree(&c.org.Snapshots, "snapshot", next.Name, s.Identity, c.now)
+		err = object.CheckFree(&c.org.Snapshots, object.Lengths{}, "snapshot", next.Name, s.Identity, c.now)
 	}
 	if err != nil {
 		return reply{}, err
@@ -160,7 +160,8 @@ func (srv *Server) createSnapshotPolicy(c *call) (reply, error) {
 	if err := srv.plan(c, p, in); err != nil {
 		return reply{}, err
 	}
-	if err := object.CheckFree(&c.org.SnapshotPolicies, "snapshot policy", described.Name, "", c.now); err != nil {
+	if err := object.CheckFree(&c.org.SnapshotPolicies, object.Lengths{}, "snapshot policy", described.Name, "",
+		c.now); err != nil {
 		return reply{}, err
 	}
 	if err := c.org.Admit(state.QuotaSnapshotPolicies); err != nil {
@@ -184,7 +185,8 @@ func (srv *Server) updateSnapshotPolicy(c *call) (reply, error) {
 	if next.Record, err = revised(srv, c, &c.org.SnapshotPolicies, "snapshot policy", p, in.MetaInput); err != nil {
 		return reply{}, err
 	}
-	if err := object.CheckFree(&c.org.SnapshotPolicies, "snapshot policy", next.Name, p.Identity, c.now); err != nil {
+	if err := object.CheckFree(&c.org.SnapshotPolicies, object.Lengths{}, "snapshot policy", next.Name,
+		p.Identity, c.now); err != nil {
 		return reply{}, err
 	}
 	if err := srv.plan(c, &next, in); err != nil {

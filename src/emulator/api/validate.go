@@ -53,7 +53,7 @@ func checkUnique[T object.Described](srv *Server, among *object.Collection[T], k
 	if !srv.switches.UniqueNames {
 		return nil
 	}
-	return object.CheckFree(among, kind, name, except, srv.Store.Now)
+	return object.CheckFree(among, object.Lengths{}, kind, name, except, srv.Store.Now)
 }
 
 // revised is an object's meta data after an update; the object itself is not

@@ -70,7 +70,12 @@ func (g *Authenticator) populate(in seed.Seed) error {
 func (g *Authenticator) addCredentials(org *Organisation, in *seed.Organisation) error {
 	return cmp.Or(
 		seed.Each("personalAccessTokens", "personal access token", in.PersonalAccessTokens,
-			func(token *string) (string, error) { return "", g.addToken(org, *token, nil) }),
+			func(token *string) (string, error) {
+				if *token == "" {
+					return "", errors.New("a token must not be empty")
+				}
+				return "", g.addToken(org, *token, nil)
+			}),
 		seed.Each("tokens", "personal access token", in.Tokens, func(t *seed.Token) (string, error) {
 			limit, err := parseScopes(t.Scopes)
 			if err != nil {

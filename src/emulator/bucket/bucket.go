@@ -3,7 +3,7 @@ package bucket
 
 import (
 	"cmp"
-	"slices"
+	"fmt"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/apierror"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/object"
@@ -24,13 +24,13 @@ func CheckSettings(b wire.BucketSettings) error {
 	if b.Policy == nil {
 		return nil
 	}
-	for _, statement := range b.Policy.Statement {
-		if err := object.OneOf("policy.Statement.Effect", statement.Effect, "Allow", "Deny"); err != nil {
+	for i, statement := range b.Policy.Statement {
+		at := fmt.Sprintf("policy.Statement[%d]", i)
+		if err := object.OneOf(at+".Effect", statement.Effect, "Allow", "Deny"); err != nil {
 			return err
 		}
 		if statement.Action == nil || len(statement.Resource) == 0 {
-			return apierror.Invalid("field \"policy.Statement\" must have an Action and a Resource in each " +
-				"element")
+			return apierror.Invalid("field %q must have an Action and a Resource", at)
 		}
 	}
 	return nil
@@ -43,20 +43,20 @@ func CheckLifecycle(l *wire.BucketLifecycle) error {
 	}
 	known := map[string]bool{}
 	for i := range l.Rules {
-		rule := &l.Rules[i]
+		rule, at := &l.Rules[i], fmt.Sprintf("rules[%d]", i)
 		rule.Status = cmp.Or(rule.Status, "Enabled")
-		if err := object.OneOf("rules.status", rule.Status, "Enabled", "Disabled"); err != nil {
+		if err := object.OneOf(at+".status", rule.Status, "Enabled", "Disabled"); err != nil {
 			return err
 		}
 		switch {
 		case rule.ID == "" || known[rule.ID]:
-			return apierror.Invalid("field \"rules.id\" must be there and be unique, not be %q", rule.ID)
+			return apierror.Invalid("field \"%s.id\" must be there and be unique, not be %q", at, rule.ID)
 		case rule.Expiration == nil && len(rule.Transitions) == 0 && rule.NoncurrentExpiration == nil &&
 			len(rule.NoncurrentTransitions) == 0 && rule.AbortUpload == nil:
-			return apierror.Invalid("field \"rules\": rule %q does nothing; give it an expiration, a transition or "+
-				"abortIncompleteMultipartUpload", rule.ID)
+			return apierror.Invalid("field %q: rule %q does nothing; give it an expiration, a transition or "+
+				"abortIncompleteMultipartUpload", at, rule.ID)
 		}
-		if err := cmp.Or(checkTransitions(rule), checkTags(rule.Filter)); err != nil {
+		if err := cmp.Or(checkTransitions(at, rule), checkTags(at+".filter", rule.Filter)); err != nil {
 			return err
 		}
 		known[rule.ID] = true
@@ -65,29 +65,33 @@ func CheckLifecycle(l *wire.BucketLifecycle) error {
 }
 
 // checkTags refuses tags without a key.
-func checkTags(f *wire.LifecycleFilter) error {
-	unnamed := func(tag wire.LifecycleTag) bool { return tag.Key == "" }
+func checkTags(at string, f *wire.LifecycleFilter) error {
 	switch {
 	case f == nil:
 		return nil
-	case f.Tag != nil && unnamed(*f.Tag):
-		return apierror.Invalid("field \"rules.filter.tag.key\" is required")
-	case f.And != nil && slices.ContainsFunc(f.And.Tags, unnamed):
-		return apierror.Invalid("field \"rules.filter.and.tags.key\" is required")
+	case f.Tag != nil && f.Tag.Key == "":
+		return apierror.Invalid("field \"%s.tag.key\" is required", at)
+	case f.And == nil:
+		return nil
+	}
+	for i, tag := range f.And.Tags {
+		if tag.Key == "" {
+			return apierror.Invalid("field \"%s.and.tags[%d].key\" is required", at, i)
+		}
 	}
 	return nil
 }
 
 // checkTransitions refuses transitions that lead nowhere.
-func checkTransitions(rule *wire.LifecycleRule) error {
-	for _, t := range rule.Transitions {
+func checkTransitions(at string, rule *wire.LifecycleRule) error {
+	for i, t := range rule.Transitions {
 		if t.StorageClass == "" {
-			return apierror.Invalid("field \"rules.transitions.storageClass\" is required")
+			return apierror.Invalid("field \"%s.transitions[%d].storageClass\" is required", at, i)
 		}
 	}
-	for _, t := range rule.NoncurrentTransitions {
+	for i, t := range rule.NoncurrentTransitions {
 		if t.StorageClass == "" {
-			return apierror.Invalid("field \"rules.noncurrentVersionTransitions.storageClass\" is required")
+			return apierror.Invalid("field \"%s.noncurrentVersionTransitions[%d].storageClass\" is required", at, i)
 		}
 	}
 	return nil

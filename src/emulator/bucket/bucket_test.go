@@ -20,7 +20,7 @@ func TestCheckSettings(t *testing.T) {
 		"policy": {with("Enabled", wire.BucketStatement{Effect: "Deny", Action: "a", Resource: []string{"r"}}),
 			""},
 		"versioning":  {with("On"), `field "versioning" must be one of`},
-		"effect":      {with("Enabled", wire.BucketStatement{Effect: "x"}), `field "policy.Statement.Effect"`},
+		"effect":      {with("Enabled", wire.BucketStatement{Effect: "x"}), `field "policy.Statement[0].Effect"`},
 		"no action":   {with("Enabled", wire.BucketStatement{Effect: "Allow", Resource: []string{"r"}}), "an Action"},
 		"no resource": {with("Enabled", wire.BucketStatement{Effect: "Allow", Action: "a"}), "a Resource"},
 	} {
@@ -39,9 +39,9 @@ func TestCheckLifecycle(t *testing.T) {
 	}{
 		"one rule": {[]wire.LifecycleRule{expires}, ""},
 		"none":     {nil, "at least one rule"},
-		"twice":    {[]wire.LifecycleRule{expires, expires}, `field "rules.id"`},
+		"twice":    {[]wire.LifecycleRule{expires, expires}, `field "rules[1].id"`},
 		"nothing":  {[]wire.LifecycleRule{{ID: "a"}}, `rule "a" does nothing`},
-		"status":   {[]wire.LifecycleRule{{ID: "a", Status: "x"}}, `field "rules.status"`},
+		"status":   {[]wire.LifecycleRule{{ID: "a", Status: "x"}}, `field "rules[0].status"`},
 	} {
 		l := wire.BucketLifecycle{Rules: test.rules}
 		if err := bucket.CheckLifecycle(&l); (err != nil) != (test.want != "") ||

@@ -111,8 +111,12 @@ func (s seeding) addFederated(account *ServiceAccount, in seed.FederatedIdentity
 	if in.Subject == "" {
 		return errors.New("field \"subject\" is required")
 	}
+	longest := federationLengths()
+	if in.Name == "" {
+		longest.NameField, s.UniqueNames = "subject", false
+	}
 	record, err := recorded(s, &s.Federated, "fi", federatedKind, seed.Object{Identity: in.Identity,
-		Name: cmp.Or(in.Name, in.Subject), Labels: in.Labels, Details: in.Details}, federationLengths())
+		Name: cmp.Or(in.Name, in.Subject), Labels: in.Labels, Details: in.Details}, longest)
 	if err != nil {
 		return err
 	}

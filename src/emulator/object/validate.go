@@ -17,7 +17,13 @@ const (
 )
 
 // Lengths are how many characters names and descriptions may have. Zero means as many as in most kinds of objects.
-type Lengths struct{ Name, Description int }
+type Lengths struct {
+	Name, Description int
+	// NameField is what bodies call the name: "name" when empty.
+	NameField string
+}
+
+func (l Lengths) nameField() string { return cmp.Or(l.NameField, "name") }
 
 // CheckName checks the length of a name.
 func CheckName(name string) error { return CheckText("name", name, maxName) }
@@ -41,7 +47,7 @@ func CheckMeta(s Spec) error {
 	if err := checkAnnotations(s.Annotations); err != nil {
 		return err
 	}
-	return CheckText("name", s.Name, cmp.Or(s.Longest.Name, maxName))
+	return CheckText(s.Longest.nameField(), s.Name, cmp.Or(s.Longest.Name, maxName))
 }
 
 // Checks are what the meta data of new objects is checked for, besides what CheckMeta checks.
@@ -64,7 +70,7 @@ func CheckNew[T Described](c Checks, among *Collection[T], kind string, s Spec) 
 		}
 	}
 	if c.UniqueNames {
-		return CheckFree(among, kind, s.Name, "", c.Now)
+		return CheckFree(among, s.Longest, kind, s.Name, "", c.Now)
 	}
 	return nil
 }
@@ -95,10 +101,11 @@ func OneOf(field, value string, known ...string) error {
 }
 
 // CheckFree refuses a name that another object of the kind has.
-func CheckFree[T Described](among *Collection[T], kind, name, except string, now time.Time) error {
+func CheckFree[T Described](among *Collection[T], longest Lengths, kind, name, except string, now time.Time) error {
 	for item := range Present(among, now) {
 		if other := item.Nested(); other.Name == name && other.Identity != except {
-			return apierror.Conflict("field \"name\": %s %q is called %q already", kind, other.Identity, name)
+			return apierror.Conflict("field %q: %s %q is called %q already", longest.nameField(), kind,
+				other.Identity, name)
 		}
 	}
 	return nil

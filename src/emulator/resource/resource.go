@@ -192,7 +192,7 @@ func (k Kind[S, T, In]) checkName(r *Request, among *object.Collection[T], name,
 	if !r.UniqueNames {
 		return nil
 	}
-	return object.CheckFree(among, k.Name, name, except, r.Now)
+	return object.CheckFree(among, k.Longest, k.Name, name, except, r.Now)
 }
 
 // revise is the meta data of an object after an update.

@@ -81,8 +81,15 @@ func cutField(text string) (field, rest string, found bool) {
 
 // key is what seeds call a field that requests call differently.
 func key(field string) string {
-	if strings.HasPrefix(field, "target.") {
+	switch first, last := cutRule(field); {
+	case strings.HasPrefix(field, "target."):
 		return "plan." + field
+	case strings.HasPrefix(field, "apiServerACL."):
+		return "settings." + field
+	case last == "remoteAddress":
+		return first + ".remote"
+	case last == "portRangeMin", last == "portRangeMax":
+		return first + ".ports"
 	}
 	switch field {
 	case "cidr", "vpcCidrs":
@@ -107,8 +114,17 @@ func key(field string) string {
 		return "plan." + field
 	case "kubeProxyMode", "kubeProxyDeployment", "serviceCidr", "podCidr":
 		return "networking." + field
-	case "podSecurityStandardsProfile", "auditLogProfile", "defaultNetworkPolicy", "autoUpgradePolicy", "allowedCIDRs":
+	case "podSecurityStandardsProfile", "auditLogProfile", "defaultNetworkPolicy", "autoUpgradePolicy":
 		return "settings." + field
 	}
 	return field
+}
+
+// cutRule splits a field of a rule of a security group, if it is in the short form that only seeds have.
+func cutRule(field string) (rule, last string) {
+	if !strings.HasPrefix(field, "ingress[") && !strings.HasPrefix(field, "egress[") {
+		return "", ""
+	}
+	rule, last, _ = strings.Cut(field, ".")
+	return rule, last
 }

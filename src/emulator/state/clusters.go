@@ -203,10 +203,11 @@ func (k *Cluster) checkSettings() error {
 			return err
 		}
 	}
-	for _, text := range k.Settings.APIServerACL.AllowedCIDRs {
+	for i, text := range k.Settings.APIServerACL.AllowedCIDRs {
 		_, notPrefix := netip.ParsePrefix(text)
 		if _, err := netip.ParseAddr(text); err != nil && notPrefix != nil {
-			return apierror.Invalid("field \"allowedCIDRs\": %q is neither a CIDR nor an IP address", text)
+			return apierror.Invalid("field \"apiServerACL.allowedCIDRs[%d]\": %q is neither a CIDR nor an IP "+
+				"address", i, text)
 		}
 	}
 	return nil

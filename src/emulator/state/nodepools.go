@@ -114,11 +114,12 @@ func (p *NodePool) Complete() error {
 		"inPlace", "never"); err != nil {
 		return err
 	}
-	for _, taint := range s.NodeSettings.Taints {
-		if err := object.OneOf("effect", taint.Effect, "NoSchedule", "PreferNoSchedule", "NoExecute"); err != nil {
+	for i, taint := range s.NodeSettings.Taints {
+		at := fmt.Sprintf("nodeSettings.nodeTaints[%d].", i)
+		if err := object.OneOf(at+"effect", taint.Effect, "NoSchedule", "PreferNoSchedule", "NoExecute"); err != nil {
 			return err
 		}
-		if err := object.OneOf("operator", taint.Operator, "", "Equal", "Exists"); err != nil {
+		if err := object.OneOf(at+"operator", taint.Operator, "", "Equal", "Exists"); err != nil {
 			return err
 		}
 	}

@@ -110,12 +110,12 @@ func (s *Store) seedOrganisation(in *seed.Organisation, now time.Time) error {
 func (o *Organisation) seedQuotas(in *seed.Organisation, now time.Time) error {
 	for name, limit := range in.Quotas {
 		if err := o.SetLimit(name, limit, now); err != nil {
-			return seed.At("quotas", err)
+			return seed.At("quotas."+name, err)
 		}
 	}
 	for name, requests := range in.QuotaIncreases {
 		if _, err := FindQuota(name); err != nil {
-			return seed.At("quotaIncreases", err)
+			return seed.At("quotaIncreases."+name, err)
 		}
 		o.Increases[name] = requests.Value
 	}

@@ -118,7 +118,7 @@ func checkRange(s behaviour.Switches, at string, from, to int32) error {
 	case to < lowest || to > highest:
 		return apierror.Invalid("field \"%s.portRangeMax\" must be %d to %d, not %d", at, lowest, highest, to)
 	case from > to:
-		return apierror.Invalid("field \"%s\": portRangeMin %d is more than portRangeMax %d", at, from, to)
+		return apierror.Invalid("field %q: the first port, %d, is after the last, %d", at, from, to)
 	}
 	return nil
 }
