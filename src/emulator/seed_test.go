@@ -119,7 +119,7 @@ func TestNewRefusesBadSeeds(t *testing.T) {
 		}, "is used twice"},
 		"machine identity twice": {func(s *emulator.Seed) {
 			s.Organisations[0].Machines = []emulator.MachineSpec{{Identity: "a", Name: "a"}, {Identity: "a", Name: "b"}}
-		}, `machines[1] (machine "b"): identity "a" is used twice`},
+		}, `machines[1].identity (machine "b"): "a" is used twice`},
 		"address twice": {func(s *emulator.Seed) {
 			a := []netip.Addr{netip.MustParseAddr("10.0.0.9")}
 			s.Organisations[0].Machines = []emulator.MachineSpec{{Name: "a", Addresses: a}, {Name: "b", Addresses: a}}

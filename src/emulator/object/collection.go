@@ -121,7 +121,7 @@ func Collected[T Keyed](objects []T) (c Collection[T]) {
 func Insert[T Keyed](into *Collection[T], object T) error {
 	identity, _ := object.Key()
 	if _, taken := into.Exact(identity); taken {
-		return fmt.Errorf("identity %q is used twice", identity)
+		return fmt.Errorf("field \"identity\": %q is used twice", identity)
 	}
 	into.Add(object)
 	return nil

@@ -11,7 +11,7 @@ import (
 
 // Limits that the vendor's Terraform provider enforces before it sends.
 const (
-	maxName        = 62
+	MaxName        = 62
 	maxDescription = 255
 	MaxPort        = 65535
 )
@@ -26,7 +26,7 @@ type Lengths struct {
 func (l Lengths) nameField() string { return cmp.Or(l.NameField, "name") }
 
 // CheckName checks the length of a name.
-func CheckName(name string) error { return CheckText("name", name, maxName) }
+func CheckName(name string) error { return CheckText("name", name, MaxName) }
 
 // CheckText refuses a text that is empty or too long.
 func CheckText(field, text string, most int) error {
@@ -47,7 +47,7 @@ func CheckMeta(s Spec) error {
 	if err := checkAnnotations(s.Annotations); err != nil {
 		return err
 	}
-	return CheckText(s.Longest.nameField(), s.Name, cmp.Or(s.Longest.Name, maxName))
+	return CheckText(s.Longest.nameField(), s.Name, cmp.Or(s.Longest.Name, MaxName))
 }
 
 // Checks are what the meta data of new objects is checked for, besides what CheckMeta checks.

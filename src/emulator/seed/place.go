@@ -3,6 +3,7 @@ package seed
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 )
 
@@ -57,8 +58,13 @@ func Each[T any](list, kind string, items []T, add func(*T) (name string, err er
 
 // EachIndexed is Each for a function that needs the place in the list.
 func EachIndexed[T any](list, kind string, items []T, add func(int, *T) (name string, err error)) error {
+	identities := map[string]bool{}
 	for i := range items {
-		if name, err := add(i, &items[i]); err != nil {
+		name, err := add(i, &items[i])
+		if err == nil {
+			err = check(reflect.ValueOf(items[i]), identities)
+		}
+		if err != nil {
 			about := kind
 			if name != "" {
 				about = fmt.Sprintf("%s %q", kind, name)

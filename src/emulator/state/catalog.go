@@ -110,11 +110,12 @@ func (s *Store) seedRegion(in seed.Region, now time.Time) error {
 	if err := checkNew(s, &s.Regions, checked{kind: "region", object: of, now: now}); err != nil {
 		return err
 	}
+	if err := seed.CheckReference("name", of.Identity); in.Identity == "" && err != nil {
+		return err
+	}
 	r := &region{Record: recorded("region", of, s.Regions.HasSlug, now)}
-	for _, name := range in.Zones {
-		zone := object.NewRecord("zone", object.Spec{Identity: in.ZoneIdentities[name], Name: name},
-			func(string) bool { return false }, r.CreatedAt)
-		r.Zones = append(r.Zones, wire.Zone{Meta: zone.Meta, CloudRegionIdentity: r.Identity})
+	if err := cmp.Or(r.seedZones(in), object.Insert(&s.Regions, r)); err != nil {
+		return err
 	}
 	for i, prefix := range in.PublicAddresses {
 		if err := s.checkPool(fmt.Sprintf("publicAddresses[%d]", i), prefix); err != nil {
@@ -122,10 +123,44 @@ func (s *Store) seedRegion(in seed.Region, now time.Time) error {
 		}
 		r.Public = append(r.Public, address.NewPool(prefix))
 	}
-	return object.Insert(&s.Regions, r)
+	return nil
 }
 
-// checkPool checks a range of public addresses.
+// seedZones adds the zones of a region.
+func (r *region) seedZones(in seed.Region) error {
+	for i, name := range in.Zones {
+		if err := r.seedZone(fmt.Sprintf("zones[%d]", i), name, in.ZoneIdentities[name]); err != nil {
+			return err
+		}
+	}
+	for name := range in.ZoneIdentities {
+		if !slices.Contains(in.Zones, name) {
+			return fmt.Errorf("field \"zoneIdentities.%s\": zone %q is not one of %q", name, name, in.Zones)
+		}
+	}
+	return nil
+}
+
+func (r *region) seedZone(field, name, identity string) error {
+	zone := object.NewRecord("zone", object.Spec{Identity: identity, Name: name},
+		func(string) bool { return false }, r.CreatedAt)
+	if err := cmp.Or(object.CheckText(field, name, object.MaxName),
+		seed.CheckReference("zoneIdentities."+name, identity)); err != nil {
+		return err
+	}
+	for _, other := range r.Zones {
+		switch {
+		case other.Slug == zone.Slug:
+			return fmt.Errorf("field %q: %q has the same slug as zone %q", field, name, other.Name)
+		case other.Identity == zone.Identity:
+			return fmt.Errorf("field \"zoneIdentities.%s\": %q is used twice", name, identity)
+		}
+	}
+	r.Zones = append(r.Zones, wire.Zone{Meta: zone.Meta, CloudRegionIdentity: r.Identity})
+	return nil
+}
+
+// checkPool checks a range of public addresses, which no region has.
 func (s *Store) checkPool(field string, prefix netip.Prefix) error {
 	if _, err := ParseNetwork(field, prefix.String()); err != nil {
 		return err
@@ -133,6 +168,13 @@ func (s *Store) checkPool(field string, prefix netip.Prefix) error {
 	if s.network.IsValid() && !Within(prefix, []netip.Prefix{s.network}) {
 		return fmt.Errorf("field %q: public addresses %s are outside the data plane's network %s", field, prefix,
 			s.network)
+	}
+	for r := range s.Regions.All() {
+		for _, pool := range r.Public {
+			if pool.Prefix().Overlaps(prefix) && !s.restoring {
+				return fmt.Errorf("field %q: %s overlaps %s of region %q", field, prefix, pool.Prefix(), r.Name)
+			}
+		}
 	}
 	return nil
 }

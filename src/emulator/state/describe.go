@@ -136,7 +136,9 @@ func (o *Organisation) objects() (out seed.Objects) {
 	return out
 }
 
-func identityTaken(identity string) error { return fmt.Errorf("identity %q is used twice", identity) }
+func identityTaken(identity string) error {
+	return fmt.Errorf("field \"identity\": %q is used twice", identity)
+}
 
 // recorded is the meta data of an object of a seed.
 func recorded(prefix string, in seed.Object, slugTaken func(string) bool, now time.Time) object.Record {

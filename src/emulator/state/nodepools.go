@@ -158,6 +158,9 @@ func (k *Cluster) seedNodePool(in *seed.NodePool, now time.Time) (err error) {
 		if other := m.pool(); other != "" && !k.Org.Store.restoring {
 			return fmt.Errorf("field \"machines[%d]\": machine %q is in node pool %q", i, ref, other)
 		}
+		if slices.Contains(p.machines, m) {
+			return fmt.Errorf("field \"machines[%d]\": machine %q is in the list twice", i, ref)
+		}
 		p.Adopt(m)
 	}
 	p.Join(groups)

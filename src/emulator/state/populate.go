@@ -117,6 +117,12 @@ func (o *Organisation) seedQuotas(in *seed.Organisation, now time.Time) error {
 		if _, err := FindQuota(name); err != nil {
 			return seed.At("quotaIncreases."+name, err)
 		}
+		for i, request := range requests.Value {
+			place := fmt.Sprintf("quotaIncreases.%s[%d]", name, i)
+			if err := object.OneOf("decision", request.Decision, DecisionPending, decisionApproved); err != nil {
+				return seed.At(place, err)
+			}
+		}
 		o.Increases[name] = requests.Value
 	}
 	return nil
@@ -169,8 +175,8 @@ func (o *Organisation) seedObjects(vpcs []seed.VPC, ips []seed.ReservedIP, machi
 // SeedMachine checks the meta data of a machine as that of a request is checked, and adds the machine. It is ready at
 // once.
 func (o *Organisation) SeedMachine(spec seed.Machine, now time.Time) (*Machine, error) {
-	if err := checkNew(o.Store, &o.Machines, checked{kind: "machine", object: described(spec), life: spec.Life,
-		held: MachineStatuses(), now: now}); err != nil {
+	if err := cmp.Or(seed.Check(spec), checkNew(o.Store, &o.Machines, checked{kind: "machine", object: described(spec),
+		life: spec.Life, held: MachineStatuses(), now: now})); err != nil {
 		return nil, err
 	}
 	return o.AddMachine(spec, now)
@@ -195,7 +201,7 @@ func (o *Organisation) AddMachine(spec seed.Machine, now time.Time) (*Machine, e
 		return nil, err
 	}
 	if _, taken := o.Machines.Exact(spec.Identity); taken {
-		return nil, fmt.Errorf("identity %q is used twice", spec.Identity)
+		return nil, fmt.Errorf("field \"identity\": %q is used twice", spec.Identity)
 	}
 	groups, err := o.SecurityGroupsIn(home.VPC, spec.SecurityGroups)
 	if err != nil {

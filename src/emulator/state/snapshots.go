@@ -202,7 +202,7 @@ func (o *Organisation) seedVolume(all *storage, in *seed.Volume, now time.Time) 
 	if v.Image, err = o.Store.ImageFor(in.Image); err != nil {
 		return err
 	}
-	if err := CheckVolumeSize("size", v.Size); err != nil {
+	if err := cmp.Or(CheckVolumeSize("size", v.Size), v.checkSizeBefore()); err != nil {
 		return err
 	}
 	if err := object.Insert(&all.volumes, v); err != nil || in.Gone {
@@ -226,7 +226,7 @@ func (o *Organisation) seedAttachment(v *Volume, in *seed.VolumeAttachment, now 
 	if err != nil {
 		return err
 	}
-	if err := object.CheckDescription(in.Description, object.Lengths{}); err != nil {
+	if err := cmp.Or(object.CheckDescription(in.Description, object.Lengths{}), seed.Check(*in)); err != nil {
 		return seed.At("attachment", err)
 	}
 	if err := o.checkHolder(v, m, in, now); err != nil {
@@ -247,10 +247,16 @@ func (o *Organisation) checkHolder(v *Volume, m *Machine, in *seed.VolumeAttachm
 	if o.Store.restoring {
 		return nil
 	}
-	if err := v.CheckRegion(m.Subnet); err != nil || in.Root || !in.DetachingAt.IsZero() {
+	if err := v.CheckRegion(m.Subnet); err != nil || !in.DetachingAt.IsZero() {
 		return err
 	}
-	return m.CheckRoom(now)
+	if !in.Root {
+		return m.CheckRoom(now)
+	}
+	if roots := m.Volumes(now, true); len(roots) > 0 {
+		return fmt.Errorf("machine %q has a root volume already, %q", m.Identity, roots[0].Identity)
+	}
+	return nil
 }
 
 func (o *Organisation) seedSnapshot(all *storage, in *seed.Snapshot, now time.Time) error {
@@ -267,6 +273,10 @@ func (o *Organisation) seedSnapshot(all *storage, in *seed.Snapshot, now time.Ti
 		Record: recorded(SnapshotPrefix, in.Object, o.Snapshots.HasSlug, now)}
 	if err := CheckVolumeSize("size", s.Size); err != nil {
 		return err
+	}
+	if s.Size > source.Size && !o.Store.restoring {
+		return fmt.Errorf("field \"size\": %d GB are more than the %d of volume %q", s.Size, source.Size,
+			source.Identity)
 	}
 	if err := object.Insert(&all.snapshots, s); err != nil || in.Gone {
 		return err

@@ -165,6 +165,9 @@ func (o *Organisation) seedTarget(g *TargetGroup, in *seed.Attachment, now time.
 	if m.Subnet.VPC != g.VPC && !o.Store.restoring {
 		return fmt.Errorf("field \"machine\": machine %q is in another VPC", in.Machine)
 	}
+	if _, found := g.Attachments.Find(m.Identity); found {
+		return fmt.Errorf("field \"machine\": machine %q is in the target group twice", in.Machine)
+	}
 	made := g.AttachMachine(m, now)
 	made.Identity, made.Selected = cmp.Or(in.Identity, made.Identity), in.Selected
 	if !in.CreatedAt.IsZero() {

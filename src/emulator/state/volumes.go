@@ -2,6 +2,7 @@ package state
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -119,6 +120,18 @@ const maxVolumeSize = 16384
 func CheckVolumeSize(field string, size int) error {
 	if size < 1 || size > maxVolumeSize {
 		return apierror.Invalid("field %q must be at least 1 GB and at most %d, not %d", field, maxVolumeSize, size)
+	}
+	return nil
+}
+
+// checkSizeBefore checks the size of a volume of a seed before it grew, if it did.
+func (v *Volume) checkSizeBefore() error {
+	least := 0
+	if !v.grownAt.IsZero() {
+		least = 1
+	}
+	if v.sizeBefore < least || v.sizeBefore > v.Size {
+		return fmt.Errorf("field \"sizeBefore\" must be %d to %d, not %d", least, v.Size, v.sizeBefore)
 	}
 	return nil
 }
