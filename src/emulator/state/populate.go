@@ -194,11 +194,11 @@ func (o *Organisation) AddMachine(spec seed.Machine, now time.Time) (*Machine, e
 	}
 	kind, err := o.Store.machineTypeFor(spec.Type)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("field \"type\": %w", err)
 	}
 	zone, err := home.VPC.Region.zoneFor(spec.Zone)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("field \"zone\": %w", err)
 	}
 	if _, taken := o.Machines.Exact(spec.Identity); taken {
 		return nil, fmt.Errorf("field \"identity\": %q is used twice", spec.Identity)
