@@ -20,7 +20,7 @@ func (p *resourcePages) objects(name string) string {
 			continue
 		}
 		fmt.Fprintf(&text, "\n### %s\n\n%s\n", schema, wrapped(schemas[schema].Description))
-		text.WriteString(p.object(schemas[schema]))
+		text.WriteString(p.object(schemas[schema], p.sent[schema]))
 	}
 	if text.Len() == 0 {
 		return ""
@@ -28,8 +28,8 @@ func (p *resourcePages) objects(name string) string {
 	return "\n## Objects\n" + text.String()
 }
 
-// object is the table of the fields of an object. An answer has some always.
-func (p *resourcePages) object(s *openapi.Schema) string {
+// object is the table of the fields of an object. An answer has some always. In requests, null is as good as nothing.
+func (p *resourcePages) object(s *openapi.Schema, sent bool) string {
 	fields := p.fields(s)
 	if len(fields) == 0 && len(s.AnyOf) == 0 {
 		return ""
@@ -48,7 +48,7 @@ func (p *resourcePages) object(s *openapi.Schema) string {
 	}
 	for _, f := range fields {
 		kind, meaning := p.kind(f.schema), p.meaning(f.schema)
-		if !answered {
+		if !answered || sent {
 			kind = strings.TrimSuffix(kind, " or null")
 		}
 		if answered {
@@ -133,7 +133,7 @@ func (p *resourcePages) single(kind any, s *openapi.Schema) string {
 	case "string":
 		return map[bool]string{true: "time", false: "text"}[s.Format == "date-time"]
 	case "array":
-		return "list of " + p.kind(s.Items)
+		return "list of " + strings.TrimSuffix(p.kind(s.Items), " or null")
 	case "object":
 		return "object"
 	}

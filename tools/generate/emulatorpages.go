@@ -50,12 +50,15 @@ type resourcePages struct {
 	homes map[string]string
 	// shown are the schemas that something refers to otherwise than to take their fields over.
 	shown map[string]bool
+	// sent are the schemas that requests have.
+	sent map[string]bool
 	// current is the part whose page is written.
 	current string
 }
 
 func newResourcePages(whole *openapi.Document, parts map[string]*openapi.Document) *resourcePages {
-	p := &resourcePages{whole: whole, parts: parts, homes: map[string]string{}, shown: map[string]bool{}}
+	p := &resourcePages{whole: whole, parts: parts, homes: map[string]string{}, shown: map[string]bool{},
+		sent: map[string]bool{}}
 	for name, part := range parts {
 		for schema := range part.Components.Schemas {
 			p.homes[schema] = name
@@ -76,6 +79,7 @@ func newResourcePages(whole *openapi.Document, parts map[string]*openapi.Documen
 		for _, operation := range path.Operations() {
 			if operation.RequestBody != nil {
 				p.show(bodyOf(operation.RequestBody))
+				p.send(bodyOf(operation.RequestBody))
 			}
 		}
 	}
@@ -89,10 +93,26 @@ func (p *resourcePages) show(s *openapi.Schema) {
 	}
 	if s.Ref != "" {
 		p.shown[openapi.Named(s.Ref)] = true
+		return
 	}
 	p.show(s.Items)
 	for _, other := range slices.Concat(s.AnyOf, s.AllOf) {
 		p.show(other)
+	}
+}
+
+// send records what a part of a request refers to.
+func (p *resourcePages) send(s *openapi.Schema) {
+	if s == nil || p.sent[openapi.Named(s.Ref)] {
+		return
+	}
+	if s.Ref != "" {
+		p.sent[openapi.Named(s.Ref)] = true
+		p.send(p.whole.Components.Schemas[openapi.Named(s.Ref)])
+	}
+	p.send(s.Items)
+	for _, part := range slices.Concat(s.AnyOf, s.AllOf, slices.Collect(maps.Values(s.Properties))) {
+		p.send(part)
 	}
 }
 

@@ -201,7 +201,8 @@ func TestStopEndsStreams(t *testing.T) {
 func TestFlagsReachTheCloud(t *testing.T) {
 	const lb = `{"name":"a","subnet":"emulator"}`
 	internal := strings.Replace(lb, "{", `{"internalLoadbalancer":true,`, 1)
-	inline := strings.Replace(lb, "{", `{"listeners":[{"name":"l"}],`, 1)
+	listener := `{"name":"l","port":80,"protocol":"tcp","targetGroup":"missing"}`
+	inline := strings.Replace(lb, "{", `{"listeners":[`+listener+`],`, 1)
 	rule := `{"ipVersion":"ipv4","protocol":"tcp","priority":1,"remoteType":"address","remoteAddress":"0.0.0.0/0"}`
 	equalPriorities := `{"name":"a","vpcIdentity":"emulator","ingressRules":[` + rule + "," + rule + `]}`
 	tests := map[string]struct {

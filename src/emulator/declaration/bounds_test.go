@@ -157,3 +157,11 @@ func (b bound) blamed(answer any) bool {
 	}
 	return strings.Contains(fmt.Sprint(answer), name+"\"")
 }
+
+// unknown is whether an answer quotes a value that is long enough: it is refused because of its meaning, as a text
+// that names no object, and not because of its length.
+func (b bound) unknown(value, answer any) bool {
+	message, _ := at(answer, "message").(string)
+	return b.keyword == "minLength" && strings.Contains(message, fmt.Sprintf("%q", value)) &&
+		!strings.Contains(message, "characters")
+}

@@ -2,6 +2,7 @@ package declaration
 
 import (
 	"reflect"
+	"slices"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/openapi"
 )
@@ -28,10 +29,18 @@ func holds(s *openapi.Schema, body any) bool {
 		switch {
 		case !sent:
 		case part.Const != nil && !reflect.DeepEqual(part.Const, value),
+			part.Enum != nil && !slices.Contains(part.Enum, value),
+			part.Minimum != nil && !atLeast(*part.Minimum, value),
 			part.MinLength != nil && len(text) < *part.MinLength,
 			part.MaxLength != nil && len(text) > *part.MaxLength:
 			return false
 		}
 	}
 	return true
+}
+
+// atLeast is whether a value is a number that is not less than another.
+func atLeast(minimum float64, value any) bool {
+	number, ok := value.(float64)
+	return ok && number >= minimum
 }

@@ -192,7 +192,8 @@ func (d *drive) accepted(method, path string, body func() map[string]any, limits
 			}
 			sent := with(with(body(), b.at, value), []any{"deleteProtection"}, removed{})
 			status, answer := d.send(method, path, sent)
-			if status >= http.StatusInternalServerError || status >= 400 && b.blamed(answer) {
+			blamed := status >= http.StatusBadRequest && b.blamed(answer) && !b.unknown(value, answer)
+			if status >= http.StatusInternalServerError || blamed {
 				d.Errorf("%s %s with %v inside (%v) = %d %v", method, path, b, value, status, answer)
 			}
 			if made, _ := at(answer, "identity").(string); made != "" && method == http.MethodPost {

@@ -21,28 +21,29 @@ const effectKey = "effect"
 // setting is a key of a rule as people write it.
 type setting struct {
 	key string
-	// effect settings are nested in JSON and YAML.
-	effect bool
-	set    func(r *Rule, text string) error
+	// effect settings are nested in JSON and YAML, where number is whether the value is a number and no text.
+	effect, number bool
+	set            func(r *Rule, text string) error
 }
 
 // settings are all keys, in the order in which they are documented.
 func settings() []setting {
 	return []setting{
-		{"id", false, plain(func(r *Rule) *string { return &r.ID })},
-		{"operation", false, plain(func(r *Rule) *string { return &r.Operation })},
-		{"path", false, plain(func(r *Rule) *string { return &r.Path })},
-		{"skip", false, parsed(strconv.Atoi, "a whole number", func(r *Rule) *int { return &r.Skip })},
-		{"count", false, parsed(strconv.Atoi, "a whole number", func(r *Rule) *int { return &r.Count })},
-		{"probability", false, parsed(float, "a number from 0 to 1", func(r *Rule) *float64 { return &r.Probability })},
-		{"seed", false, parsed(unsigned, "a whole number, 0 or more", func(r *Rule) *uint64 { return &r.Seed })},
-		{"from", false, duration(func(r *Rule) *time.Duration { return &r.From })},
-		{"until", false, duration(func(r *Rule) *time.Duration { return &r.Until })},
-		{"kind", true, plain(func(r *Rule) *Kind { return &r.Effect.Kind })},
-		{"status", true, parsed(strconv.Atoi, "a whole number", func(r *Rule) *int { return &r.Effect.Status })},
-		{"message", true, plain(func(r *Rule) *string { return &r.Effect.Message })},
-		{"retryAfter", true, duration(func(r *Rule) *time.Duration { return &r.Effect.RetryAfter })},
-		{"delay", true, duration(func(r *Rule) *time.Duration { return &r.Effect.Delay })},
+		{"id", false, false, plain(func(r *Rule) *string { return &r.ID })},
+		{"operation", false, false, plain(func(r *Rule) *string { return &r.Operation })},
+		{"path", false, false, plain(func(r *Rule) *string { return &r.Path })},
+		{"skip", false, true, parsed(strconv.Atoi, "a whole number", func(r *Rule) *int { return &r.Skip })},
+		{"count", false, true, parsed(strconv.Atoi, "a whole number", func(r *Rule) *int { return &r.Count })},
+		{"probability", false, true, parsed(float, "a number from 0 to 1",
+			func(r *Rule) *float64 { return &r.Probability })},
+		{"seed", false, true, parsed(unsigned, "a whole number, 0 or more", func(r *Rule) *uint64 { return &r.Seed })},
+		{"from", false, false, duration(func(r *Rule) *time.Duration { return &r.From })},
+		{"until", false, false, duration(func(r *Rule) *time.Duration { return &r.Until })},
+		{"kind", true, false, plain(func(r *Rule) *Kind { return &r.Effect.Kind })},
+		{"status", true, true, parsed(strconv.Atoi, "a whole number", func(r *Rule) *int { return &r.Effect.Status })},
+		{"message", true, false, plain(func(r *Rule) *string { return &r.Effect.Message })},
+		{"retryAfter", true, false, duration(func(r *Rule) *time.Duration { return &r.Effect.RetryAfter })},
+		{"delay", true, false, duration(func(r *Rule) *time.Duration { return &r.Effect.Delay })},
 	}
 }
 
@@ -216,6 +217,9 @@ func (r *Rule) read(text []byte, effect bool) (nested json.RawMessage, err error
 		if err := r.assign(key, *value); err != nil {
 			return nil, err
 		}
+		if !fits(key, member) {
+			return nil, fmt.Errorf("%s is %s: write numbers without quotes, and all else with them", key, member)
+		}
 	}
 	return nested, nil
 }
@@ -234,7 +238,13 @@ func misplaced(key string, effect bool) error {
 	return fmt.Errorf("unknown key %q: %s", key, suggest(key, allowed))
 }
 
-// scalar is the text of a JSON string or number; nil for null.
+// fits is whether a JSON value has the type of a setting: a string or a number.
+func fits(key string, member json.RawMessage) bool {
+	quoted := strings.HasPrefix(strings.TrimSpace(string(member)), `"`)
+	return slices.ContainsFunc(settings(), func(s setting) bool { return s.key == key && s.number != quoted })
+}
+
+// scalar is the text of a JSON string, number or truth value; nil for null.
 func scalar(member json.RawMessage) (*string, error) {
 	member = bytes.TrimSpace(member)
 	text := string(member)

@@ -93,6 +93,16 @@ func (c *Checker) Missed() []string {
 	return slices.DeleteFunc(c.Operations(), func(name string) bool { return c.accepted[name] })
 }
 
+// CheckBody compares the body of a request to an operation, which is a method and a path pattern, with the document.
+func (c *Checker) CheckBody(operation string, body []byte) error {
+	o := c.operations[operation]
+	if o == nil {
+		return fmt.Errorf("the document lacks the operation %s", operation)
+	}
+	method, _, _ := strings.Cut(operation, " ")
+	return o.checkBody(method, body)
+}
+
 // check compares a request and its answer with the document.
 func (c *Checker) check(r *http.Request, sent []byte, a *answer) error {
 	_, name := c.mux.Handler(r)

@@ -1,0 +1,176 @@
+package declaration
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/openapi"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/openapi/openapitest"
+)
+
+// The document and the handlers agree about each part of each body: whether it can be left out, be null, be empty, or
+// be of another type. A body is refused with 400 if, and only if, the document does not allow it.
+func TestValuesAreThoseOfTheDocument(t *testing.T) {
+	document, err := openapi.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checker, err := openapitest.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		// What PUT needs depends on Updates. With Merge, it is as the document says: a PUT can leave out anything.
+		cloud, err := emulator.New(emulator.Config{Seed: emulator.DualStackSeed(),
+			Switches:   emulator.Switches{ApplicationProtocols: true, Updates: emulator.Merge},
+			Middleware: openapitest.Middleware(t)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		table := newTable(t, "")
+		p := &prober{checker: checker, limiter: &limiter{document: document, probed: map[*openapi.Schema]bool{}}}
+		c := &tool{T: t, cloud: cloud, credential: newCredential(t, cloud, ways()[0]), known: map[string]string{}}
+		c.on("set-up", func(c *tool) { c.setUp(table.Stage) })
+		if c.known["token"], err = cloud.SubjectToken("", "", "", 24*time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range table.Resources {
+			d, err := describe(document, r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.on(r.Path, func(c *tool) { p.resource(newDrive(c, d)) })
+		}
+		for _, a := range table.Actions {
+			c.on(a.Operation, func(c *tool) { p.action(c, a) })
+		}
+	})
+}
+
+// prober sends bodies of which one part has another value.
+type prober struct {
+	*limiter
+	checker *openapitest.Checker
+}
+
+// resource sends the bodies that create and change an object.
+func (p *prober) resource(d *drive) {
+	d.Helper()
+	if d.Refused != 0 {
+		return
+	}
+	method := http.MethodPost
+	if d.single() {
+		method = http.MethodPut
+	}
+	sent := d.sent(false, nil)
+	p.probe(d, method, d.resource.collection(), d.collection, func() map[string]any { return sent })
+	d.created(sent)
+	if d.change != nil {
+		body := func() map[string]any { return d.sent(true, d.settled()) }
+		p.probe(d, http.MethodPut, d.Path, d.path, body)
+		d.expect(http.MethodPut, d.path, body(), d.written(http.StatusOK))
+	}
+	d.settled()
+	d.deleted()
+}
+
+// action sends the bodies of an operation that neither creates nor changes an object.
+func (p *prober) action(c *tool, a action) {
+	c.Helper()
+	method, pattern, _ := strings.Cut(a.Operation, " ")
+	of, _ := c.filled(a.Of).(string)
+	path := parameter.ReplaceAllLiteralString(pattern, of)
+	inner := *c
+	inner.form = p.document.Paths[pattern].Operations()[method].RequestBody.Content[formType].Schema != nil
+	body, _ := c.filled(parsed(c.T, a.Body)).(map[string]any)
+	p.probe(&drive{tool: &inner, path: path + "/"}, method, pattern, path, func() map[string]any { return body })
+	inner.send(method, path, body)
+}
+
+// probe sends a body with each value in each part.
+func (p *prober) probe(d *drive, method, pattern, path string, body func() map[string]any) {
+	d.Helper()
+	all := map[string]*field{}
+	for _, media := range p.document.Paths[pattern].Operations()[method].RequestBody.Content {
+		p.unlimitedIn(media.Schema, body(), all)
+	}
+	for _, place := range slices.Sorted(maps.Keys(all)) {
+		for _, value := range others(d.form, all[place], part(body(), all[place].at)) {
+			sent := with(with(body(), []any{"deleteProtection"}, removed{}), []any{excluded[place]}, removed{})
+			sent = with(sent, all[place].at, value)
+			status, answer := d.send(method, path, sent)
+			if problem := p.compared(method+" "+pattern, d.content(sent), status, answer); problem != "" {
+				d.Errorf("%s %s with %s = %s: %s", method, pattern, place, shown(value), problem)
+			}
+			if made, _ := at(answer, "identity").(string); made != "" && method == http.MethodPost {
+				d.removed(made)
+			}
+		}
+	}
+}
+
+// others are the values that a field is sent with in place of one. Objects have other keys where the document allows
+// any.
+func others(form bool, f *field, value any) []any {
+	if form {
+		return []any{removed{}, ""}
+	}
+	all := []any{removed{}, nil, "", false, true, 0, map[string]any{}, []any{}, []any{nil}, []any{""},
+		[]any{map[string]any{}}}
+	if slices.Contains(f.kinds, "object") {
+		all = append(all, map[string]any{"a": nil}, map[string]any{"a": ""})
+	}
+	if text, ok := value.(string); ok {
+		if _, err := time.ParseDuration(text); err == nil {
+			all = append(all, "0s")
+		}
+	}
+	return all
+}
+
+// shown is how messages name a value.
+func shown(value any) string {
+	if _, gone := value.(removed); gone {
+		return "nothing"
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// compared is how the answer to a body differs from what the document says about the body, or "".
+func (p *prober) compared(operation, body string, status int, answer any) string {
+	err := p.checker.CheckBody(operation, []byte(body))
+	message, _ := at(answer, "message").(string)
+	switch refused := status == http.StatusBadRequest; {
+	case refused && err == nil && !strings.Contains(message, known):
+		return fmt.Sprintf("it is refused, and the document allows it: %v", answer)
+	case !refused && err != nil:
+		return fmt.Sprintf("the answer is %d, and the document does not allow it: %v", status, err)
+	}
+	return ""
+}
+
+// known is how a token is refused that was added before, with the scopes that are there before they are changed. It is
+// the only refusal that is about the state, and has the status of one that is about the body.
+const known = "exists with other scopes"
+
+// removed deletes an object that a probe created.
+func (d *drive) removed(identity string) {
+	d.Helper()
+	path := d.sibling(identity)
+	d.send(http.MethodPut, path, map[string]any{"deleteProtection": false})
+	d.send(http.MethodDelete, path, nil)
+	<-time.After(pause)
+}
