@@ -8,7 +8,6 @@ package openapitest
 import (
 	"bytes"
 	"fmt"
-	"hash/maphash"
 	"maps"
 	"net/http"
 	"slices"
@@ -30,7 +29,8 @@ type Checker struct {
 	operations map[string]*operation
 	// refusal is the schema of answers to what is not served.
 	refusal *jsonschema.Schema
-	known   bodies
+	// sent and answered are the bodies of requests and answers.
+	sent, answered bodies
 
 	mu sync.Mutex
 	// accepted are the operations that answered with 2xx, or with a described 501, at least once.
@@ -40,8 +40,9 @@ type Checker struct {
 // New makes a checker with the emulator's document. It compares every body that it has not seen.
 func New() (*Checker, error) { return newChecker(false) }
 
-// NewSampling makes a checker that compares one body of each shape: numbers count only as zero or not zero, also those
-// within strings, identities count as numbers, and lists only as the set of the shapes of their items.
+// NewSampling makes a checker that compares every body of a request, and one answer of each shape: numbers count only
+// as zero or not zero, also those within strings, identities count as numbers, and lists only as the set of the shapes
+// of their items.
 func NewSampling() (*Checker, error) { return newChecker(true) }
 
 func newChecker(sampling bool) (*Checker, error) {
@@ -64,7 +65,7 @@ func newChecker(sampling bool) (*Checker, error) {
 		return nil, err
 	}
 	c := &Checker{mux: http.NewServeMux(), operations: map[string]*operation{}, accepted: map[string]bool{},
-		known: bodies{sampling: sampling, seed: maphash.MakeSeed(), valid: map[*jsonschema.Schema]map[uint64]bool{}}}
+		sent: newBodies(false), answered: newBodies(sampling)}
 	if c.refusal, err = compiler.Compile(pointer("components", "schemas", "Error")); err != nil {
 		return nil, err
 	}
@@ -75,7 +76,7 @@ func newChecker(sampling bool) (*Checker, error) {
 			if err != nil {
 				return nil, fmt.Errorf("compiling %s of the OpenAPI document: %w", name, err)
 			}
-			o.known = &c.known
+			o.sent, o.answered = &c.sent, &c.answered
 			c.operations[name] = o
 			c.mux.Handle(name, http.NotFoundHandler())
 		}
@@ -111,7 +112,7 @@ func (c *Checker) check(r *http.Request, sent []byte, a *answer) error {
 	case o == nil && a.status < http.StatusBadRequest:
 		return fmt.Errorf("the document lacks this operation, which is answered with %d", a.status)
 	case o == nil:
-		return c.known.validate(c.refusal, a.body.Bytes())
+		return c.answered.validate(c.refusal, a.body.Bytes())
 	}
 	if err := o.checkAnswer(r, a); err != nil {
 		return fmt.Errorf("the answer %d of %s: %w", a.status, name, err)

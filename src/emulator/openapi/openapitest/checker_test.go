@@ -108,7 +108,7 @@ func (o outcome) through(t *testing.T, checker *openapitest.Checker) (found prob
 	return found
 }
 
-// TestSamplingChecker: it compares one body of each shape with each schema.
+// TestSamplingChecker: it compares one answer of each shape with each schema, and every body of a request.
 func TestSamplingChecker(t *testing.T) {
 	checker, err := openapitest.NewSampling()
 	if err != nil {
@@ -119,6 +119,11 @@ func TestSamplingChecker(t *testing.T) {
 		o.answer = strings.Replace(o.answer, `"labels":{}`, `"labels":`+labels, 1)
 		return o
 	}
+	fault := func(status int) outcome {
+		rule := fmt.Sprintf(`{"id":"a","effect":{"kind":"status","status":%d}}`, status)
+		return outcome{request: "POST /_emulator/faults", body: rule, status: 201, kind: jsonType,
+			answer: `{"rule":{"effect":{"kind":"status","status":503}},"matched":0,"fired":0,"spent":false}`}
+	}
 	for i, step := range []struct {
 		exchange outcome
 		problems int
@@ -126,6 +131,7 @@ func TestSamplingChecker(t *testing.T) {
 		{labels(`{"number":"a1"}`), 0}, {labels(`{"number":"a22"}`), 0}, {labels(`{"number":1}`), 1},
 		{labels(`{"number":22}`), 1}, {labels(`{"number":"a"}`), 0}, {labels(`{"number":0}`), 1},
 		{outcomes()["unknown field"], 1}, {outcomes()["undescribed media type"], 1},
+		{fault(503), 0}, {fault(504), 0}, {fault(904), 1},
 	} {
 		if found := step.exchange.through(t, checker); len(found) != step.problems {
 			t.Errorf("step %d: problems %q, want %d", i, found, step.problems)

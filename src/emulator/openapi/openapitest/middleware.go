@@ -33,8 +33,8 @@ func Middleware(tb testing.TB) func(http.Handler) http.Handler {
 	return checker.Middleware(tb)
 }
 
-// Sampled is like Middleware, and compares one body of each shape, in all tests of the process together: see
-// [NewSampling]. It is for tests of clients, which send and receive thousands that are alike.
+// Sampled is like Middleware, and compares one answer of each shape, in all tests of the process together: see
+// [NewSampling]. It is for tests of clients, which receive thousands that are alike.
 func Sampled(tb testing.TB) func(http.Handler) http.Handler {
 	tb.Helper()
 	checker, err := sampling()

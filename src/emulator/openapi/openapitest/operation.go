@@ -26,7 +26,8 @@ type operation struct {
 	// bodies are the schemas of the request's body, and answers those of the answers by status, by media type.
 	bodies  map[string]*jsonschema.Schema
 	answers map[int]map[string]*jsonschema.Schema
-	known   *bodies
+	// sent and answered are those that are known to be as described.
+	sent, answered *bodies
 	// public operations need no credentials.
 	public bool
 }
@@ -115,7 +116,7 @@ func (o *operation) checkAnswer(r *http.Request, a *answer) error {
 	case name != jsonType:
 		return nil
 	}
-	return o.known.validate(schema, a.body.Bytes())
+	return o.answered.validate(schema, a.body.Bytes())
 }
 
 // checkRequest compares a request that was accepted with its description.
@@ -143,7 +144,7 @@ func (o *operation) checkBody(method string, body []byte) error {
 	case o.bodies[formType] != nil:
 		return validateForm(o.bodies[formType], body)
 	case o.bodies[jsonType] != nil:
-		return o.known.validate(o.bodies[jsonType], body)
+		return o.sent.validate(o.bodies[jsonType], body)
 	}
 	return errors.New("it has a body, and the document describes none")
 }
