@@ -135,7 +135,8 @@ e2e-setup: ## install the packages of the distribution that make cluster and mak
 
 .PHONY: e2e
 e2e: bin/gotest bin/cluster bin/lab ## run the tests in a real cluster (root, or SUDO=sudo; make e2e-setup first; logs are in dist/e2e)
-	@exec $(as_root) bin/gotest -race=0 -packages=./ci/e2etest $(if $(SUMMARY),-summary='$(SUMMARY)') -- -tags=e2e -count=1 -timeout=30m $(TESTFLAGS)
+	@bin/cluster build
+	@exec $(as_root) bin/gotest -race=0 -packages=./ci/e2etest $(if $(SUMMARY),-summary='$(SUMMARY)') -- -tags=e2e -count=1 -timeout=30m -parallel=2 $(TESTFLAGS)
 
 .PHONY: conformance
 conformance: bin/conformance ## run Kubernetes' own tests of load balancers in a real cluster (root, or SUDO=sudo; FOCUS=expression; make e2e-setup first)

@@ -21,6 +21,7 @@ import (
 // TestIronCore proves things in a cluster in IronCore, whose load balancers pass packets on unchanged: first with
 // destinations that the cloud controller manager writes, and then with those that IronCore chooses.
 func TestIronCore(t *testing.T) {
+	t.Parallel()
 	l := start(t, cluster.Options{IronCore: true, Values: ironcoreValues(false)})
 	l.prove(t,
 		proof{"every node comes up tainted and is initialised", bootstrap},

@@ -23,14 +23,15 @@ import (
 // TestKilledClusterLeavesNothing kills the program of `make cluster`, which then cannot clean up: its processes,
 // namespaces, cgroups and files go nevertheless.
 func TestKilledClusterLeavesNothing(t *testing.T) {
+	t.Parallel()
 	root, err := repo.Root()
 	if err != nil {
 		t.Fatal(err)
 	}
 	state := t.TempDir() // not that of make cluster
 	p, err := process.Start(t.Context(), process.Spec{
-		Name: "cluster", Path: filepath.Join(root, "bin", "cluster"), Args: []string{"--bare", "--workers=1",
-			"--state=" + state},
+		Name: "cluster", Path: filepath.Join(root, "bin", "cluster"), Args: []string{"--built", "--bare",
+			"--workers=1", "--state=" + state},
 		Dir: root, LogPath: filepath.Join(t.TempDir(), "log"),
 	})
 	if err != nil {
@@ -115,6 +116,7 @@ func processes(t *testing.T, folder string) (found []string) {
 
 // TestFailedStart keeps the logs of a cluster that does not come up: everything else of it goes.
 func TestFailedStart(t *testing.T) {
+	t.Parallel()
 	root, err := repo.Root()
 	if err != nil {
 		t.Fatal(err)
@@ -122,7 +124,7 @@ func TestFailedStart(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	broken := errors.New("the start is cancelled")
 	logs := t.TempDir()
-	c, err := cluster.Start(ctx, cluster.Options{Root: root, Workers: 1, Bare: true, FailureLogs: logs,
+	c, err := cluster.Start(ctx, cluster.Options{Root: root, Built: true, Workers: 1, Bare: true, FailureLogs: logs,
 		Progress: func(line string) {
 			if strings.HasPrefix(line, "Kubernetes answers") {
 				cancel(broken)

@@ -44,8 +44,9 @@ type proof struct {
 	prove func(*testing.T, *lab)
 }
 
-// TestCluster starts a cluster, and has it prove one thing after another.
+// TestCluster proves what works in a cluster, one thing after another.
 func TestCluster(t *testing.T) {
+	t.Parallel()
 	l := start(t, cluster.Options{DNS: true})
 	l.prove(t,
 		proof{"every node comes up tainted and is initialised", bootstrap},
@@ -63,15 +64,24 @@ func TestCluster(t *testing.T) {
 		proof{"Prometheus reads the metrics as the ServiceMonitor says", scraped},
 		proof{"the credentials change while it runs", rotated},
 		proof{"the program is replaced, and no request fails", managerReplaced},
+		proof{"a Deployment is replaced without a request that fails", rolledOut},
+		proof{"what Services made is gone with them", nothingLeft},
+		proof{"what a failure leaves to read is all there", reported},
+	)
+}
+
+// TestOutage proves what happens when something of a cluster stops: the leader, the cloud's API, machines.
+func TestOutage(t *testing.T) {
+	t.Parallel()
+	l := start(t, cluster.Options{})
+	l.prove(t,
 		proof{"the leader is stopped, and the standby goes on at once", leaderReplaced},
 		proof{"the leader is killed, and the standby goes on", leaderKilled},
-		proof{"a Deployment is replaced without a request that fails", rolledOut},
 		proof{"the cloud's API is away for a while", cloudAway},
 		proof{"a machine that is switched off, and on again", poweredOff},
 		proof{"a machine that is added, and deleted in the cloud", deleted},
 		proof{"a node is drained, marked, switched off, deleted and replaced", retired},
 		proof{"what Services made is gone with them", nothingLeft},
-		proof{"what a failure leaves to read is all there", reported},
 	)
 }
 
@@ -120,7 +130,7 @@ func begin(t *testing.T, o cluster.Options) *lab {
 		archive: filepath.Join(root, "dist/cluster/images/thalassa-cloud-controller-manager.tar"),
 		scheme:  map[bool]string{false: "thalassacloud", true: "ironcore"}[o.IronCore]}
 	began := time.Now()
-	o.Root, o.Bare, o.FailureLogs = root, true, l.report.file("logs")
+	o.Root, o.Built, o.Bare, o.FailureLogs = root, true, true, l.report.file("logs")
 	o.NodeMonitorGracePeriod, o.HealthSecond, o.OnCut = monitorGrace, healthSecond, l.cuts.add
 	o.Middleware = openapitest.Sampled(t)
 	o.Progress = func(line string) { l.report.say(fmt.Sprintf("%6.1fs  %s", time.Since(began).Seconds(), line)) }

@@ -18,6 +18,7 @@ import (
 // Its nodes get the networks of their pods from kube-controller-manager, as kubeadm sets it up, and the routes to them
 // from the cloud controller manager.
 func TestOverlay(t *testing.T) {
+	t.Parallel()
 	l := begin(t, cluster.Options{Workers: 2, Networks: cluster.ManagerRoutes, Volumes: true})
 	if err := l.GiveCredentials(t.Context()); err != nil {
 		t.Fatal(err)

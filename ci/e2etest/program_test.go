@@ -44,12 +44,12 @@ type program struct {
 // TestProgram uses the program of `make cluster` from its beginning to Ctrl-C: the user who called sudo has a
 // kubeconfig, nodes come and go and images are loaded by one command, mistakes break nothing, and nothing is left.
 func TestProgram(t *testing.T) {
+	t.Parallel()
 	p := &program{state: t.TempDir()}
 	var err error
 	if p.root, err = repo.Root(); err != nil {
 		t.Fatal(err)
 	}
-	p.must(t, "build")
 	p.start(t)
 	p.connect(t)
 	p.example(t)

@@ -36,6 +36,7 @@ const (
 // cannot be pulled here: what both charts run is the program of today, which then lacks permissions at first, as where
 // the image is upgraded before the chart. The cluster makes its own routes, as that chart knows none.
 func TestUpgrade(t *testing.T) {
+	t.Parallel()
 	root, err := repo.Root()
 	if err != nil {
 		t.Fatal(err)

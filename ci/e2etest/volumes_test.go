@@ -19,6 +19,7 @@ import (
 // before the cloud controller manager: Nodes then have no region yet. It is installed from the oldest chart that is
 // kept, which is upgraded.
 func TestVolumes(t *testing.T) {
+	t.Parallel()
 	l := begin(t, cluster.Options{Volumes: true, Networks: cluster.OwnNetworks})
 	if err := errors.Join(l.GiveCredentials(t.Context()),
 		l.InstallVolumes(t.Context(), oldest(t, l.root, cluster.VolumesRelease))); err != nil {

@@ -62,13 +62,19 @@ func (g watchdog) watch() {
 		case s := <-g.signals:
 			signal.Ignore(syscall.SIGPIPE) // what reads the output of the test may have ended
 			g.keep(fmt.Sprintf("the program got the signal %q", s))
+			keeping.Lock() // each other test keeps what it has, too
 			os.Exit(1)
 		}
 	}
 }
 
+// keeping is locked for reading while a test that is cut short keeps what there is to know.
+var keeping sync.RWMutex
+
 // keep ends what is being started, which keeps its own logs, or else collects what there is to know.
 func (g watchdog) keep(why string) {
+	keeping.RLock()
+	defer keeping.RUnlock()
 	g.report.say("the test is cut short: " + why)
 	g.end(fmt.Errorf("the test is cut short: %s", why))
 	if !g.report.hasCluster() {
