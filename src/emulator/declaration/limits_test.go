@@ -18,6 +18,7 @@ import (
 // What the document says about bodies is what is refused: a body with a value just outside a limit is, and one with a
 // value inside is not because of that field.
 func TestLimitsAreThoseOfTheDocument(t *testing.T) {
+	t.Parallel()
 	document, err := openapi.Read()
 	if err != nil {
 		t.Fatal(err)

@@ -92,6 +92,7 @@ func delays() emulator.Delays {
 
 // TestDrive drives every resource in every scenario.
 func TestDrive(t *testing.T) {
+	t.Parallel()
 	document, err := openapi.Read()
 	if err != nil {
 		t.Fatal(err)

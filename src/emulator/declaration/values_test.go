@@ -19,6 +19,7 @@ import (
 // The document and the handlers agree about each part of each body: whether it can be left out, be null, be empty, or
 // be of another type. A body is refused with 400 if, and only if, the document does not allow it.
 func TestValuesAreThoseOfTheDocument(t *testing.T) {
+	t.Parallel()
 	document, err := openapi.Read()
 	if err != nil {
 		t.Fatal(err)
