@@ -17,10 +17,10 @@ account=thalassa-ci
 export CI=true GOTOOLCHAIN=local PATH="$PATH:/usr/local/go/bin:/usr/sbin:/sbin"
 
 child=      # the stage that is running: a process that leads a group of its own
+beside=     # the subshell of a stage that runs beside it
 home=       # the ordinary user's folder
 as_user=()  # what runs a command as the ordinary user, in its clone
-table=()    # lines of the closing table
-failures=0  # stages that failed
+table=$(mktemp) # lines of the closing table
 summaries=$(mktemp -d)
 programs=$(mktemp -d) # those of a machine on which ci/e2e-setup.sh never ran
 
@@ -43,23 +43,42 @@ stage() {
 	124 | 137) result='FAILED (no time left)' ;;
 	*) result=FAILED ;;
 	esac
-	[[ $result == ok ]] || failures=$((failures + 1))
-	table+=("$(printf '%6ds  %s  %s' "$((SECONDS - start))" "$name" "$result")")
+	printf '%6ds  %s  %s\n' "$((SECONDS - start))" "$name" "$result" >>"$table"
+}
+
+# failures is how many stages have failed.
+failures() { grep -c FAILED "$table" || true; }
+
+# stage_beside STAGE BESIDE runs a stage, and one beside it that waits most of the time. What that says is printed when both have ended.
+stage_beside() {
+	(
+		trap interrupted INT TERM HUP
+		stage "$2"
+	) >"$summaries/beside" 2>&1 &
+	beside=$!
+	stage "$1"
+	wait "$beside" || printf '%6ds  %s  %s\n' 0 "$2" 'FAILED (ended early)' >>"$table"
+	beside=
+	cat "$summaries/beside"
+	rm "$summaries/beside"
 }
 
 # interrupted ends the running stage with everything it started.
 interrupted() {
 	echo 'ci: interrupted' >&2
+	if [[ -n $beside ]]; then
+		kill -TERM "$beside" 2>/dev/null || true
+	fi
 	if [[ -n $child ]]; then
 		kill -TERM -- "-$child" 2>/dev/null || true
-		wait "$child" || true
 	fi
+	wait || true
 	exit 130
 }
 
 # cleanup leaves nothing but the caches, which stay the ordinary user's for the next run.
 cleanup() {
-	rm -rf "$summaries" "$programs"
+	rm -rf "$summaries" "$programs" "$table"
 	if [[ -n $home ]]; then
 		rm -rf "$home/clone"
 		chown -R "$account:" "$cache"/*/
@@ -130,7 +149,7 @@ prepare_clone() {
 # count adds up the closing lines of all test runs. A stage that failed without a failing test counts as one failure. Tests that
 # need root count as skipped unless this is root, which runs make test-root.
 count() {
-	find "$summaries" -type f -exec cat {} + | awk -v stages="$failures" -v user="$(id -u)" '
+	find "$summaries" -type f -exec cat {} + | awk -v stages="$(failures)" -v user="$(id -u)" '
 		$2 != "passed," { next }
 		{ passed += $1; failed += $3 }
 		{ for (i = 5; i < NF; i++) if ($(i + 1) ~ /^skipped/ || $(i + 1) == "need" && user != 0) skipped += $i }
@@ -141,7 +160,7 @@ count() {
 tables() {
 	local folder=$root/dist/ci
 	mkdir -p "$folder"
-	printf '%s\n' "${table[@]}" | sort -rn >"$folder/stages.txt"
+	sort -rn "$table" >"$folder/stages.txt"
 	printf '%6ds  total\n' "$SECONDS" >>"$folder/stages.txt"
 	find "$summaries" -type f -exec sed 1d {} \; | sort -rn >"$folder/packages.txt"
 	printf '\n=== %s\n' 'slowest packages'
@@ -169,13 +188,15 @@ else
 	stage test "${fresh[@]}"
 	stage verify "${fresh[@]}"
 fi
-for name in build bench lives soak fuzz; do
+for name in build bench lives fuzz; do
 	stage "$name"
 done
 if [[ $(id -u) == 0 ]]; then
-	stage e2e
+	stage_beside e2e soak
+else
+	stage soak
 fi
 
 tables
 count
-exit "$((failures > 0))"
+exit "$(($(failures) > 0))"

@@ -1,15 +1,21 @@
 package repository
 
 import (
+	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
@@ -73,7 +79,7 @@ func newStand(t *testing.T) stand {
 }
 
 // make is the stand-in for make. Every stage that runs tests prints the same closing line, and $FAKE_FAILURE is a stage
-// that fails.
+// that fails. $FAKE_WAIT is a stage that goes on for a minute.
 func (s stand) make() string {
 	return `for program in ` + strings.Join(s.programs, " ") + `; do
 	command -v "$program" >/dev/null && found="$found $program"
@@ -85,21 +91,27 @@ for word; do case "$*:$word" in
 	printf '%s\n' '5 passed, 0 failed, 1 skipped, 39 need root (make test-root)' '   70.5s  example.com/b' '    9.0s  example.com/a' \
 		>"${word#SUMMARY=}" ;;
 *":STAGE=$FAKE_FAILURE") exit 2 ;;
+*":STAGE=$FAKE_WAIT") echo $$ >` + s.log + `.$FAKE_WAIT; exec sleep 60 ;;
 esac; done`
 }
 
 // run runs ci/run.sh as a user, with a stage that fails. It returns what was logged and printed.
 func (s stand) run(t *testing.T, user, failure string) (log []string, output string, err error) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "bash", filepath.Join(s.root, "ci/run.sh"))
-	cmd.Env = append(os.Environ(), "PATH="+filepath.Join(s.root, "bin")+":"+os.Getenv("PATH"),
-		"CI_CACHE="+filepath.Join(s.root, "cache"), "TMPDIR="+t.TempDir(), "FAKE_ID="+user, "FAKE_FAILURE="+failure)
-	printed, err := cmd.CombinedOutput()
+	printed, err := s.command(t, user, "FAKE_FAILURE="+failure).CombinedOutput()
 	text, readErr := os.ReadFile(s.log)
 	if readErr != nil {
 		t.Fatalf("%v\n%s", readErr, printed)
 	}
 	return strings.Split(strings.TrimSpace(string(text)), "\n"), strings.TrimSpace(string(printed)), err
+}
+
+func (s stand) command(t *testing.T, user, setting string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "bash", filepath.Join(s.root, "ci/run.sh"))
+	cmd.Env = append(os.Environ(), "PATH="+filepath.Join(s.root, "bin")+":"+os.Getenv("PATH"),
+		"CI_CACHE="+filepath.Join(s.root, "cache"), "TMPDIR="+t.TempDir(), "FAKE_ID="+user, setting)
+	return cmd
 }
 
 // TestFreshMachineFirst: the commands that README names run before anything is installed for the rest, and do not find
@@ -200,6 +212,38 @@ func TestRunKeepsTables(t *testing.T) {
 	}
 	if !strings.Contains(output, packages) || !strings.Contains(output, stages) {
 		t.Errorf("the tables are not printed:\n%s", output)
+	}
+}
+
+// TestInterruptedRunLeavesNothing: a stage that runs ends with ci/run.sh, also one that runs beside another.
+func TestInterruptedRunLeavesNothing(t *testing.T) {
+	for _, stage := range []string{"demo", "e2e", "soak"} {
+		t.Run(stage, func(t *testing.T) {
+			s := newStand(t)
+			cmd := s.command(t, "0", "FAKE_WAIT="+stage)
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			pid := 0
+			err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 30*time.Second, true,
+				func(context.Context) (bool, error) {
+					text, _ := os.ReadFile(s.log + "." + stage)
+					pid, _ = strconv.Atoi(strings.TrimSpace(string(text)))
+					return pid != 0, nil
+				})
+			if err != nil {
+				t.Errorf("waiting until the stage runs: %v", err)
+			}
+			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Error(err)
+			}
+			if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 130 {
+				t.Errorf("it ended with %v, want 130", err)
+			}
+			if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
+				t.Errorf("the stage has not ended: %v", err)
+			}
+		})
 	}
 }
 
