@@ -2,6 +2,7 @@ package seed_test
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"strings"
@@ -90,6 +91,15 @@ func TestReadRefusesVersions(t *testing.T) {
 	}
 }
 
+// aliases is a document in which each of so many regions has the one before ten times.
+func aliases(levels int) string {
+	text := "regions:\n- &r0 {name: a}\n"
+	for i := range levels {
+		text += fmt.Sprintf("- &r%d {<<: [%s*r%d]}\n", i+1, strings.Repeat(fmt.Sprintf("*r%d, ", i), 9), i)
+	}
+	return text
+}
+
 // TestReadSaysWhere: an error about what cannot be read has the line, the place, and what must be there.
 func TestReadSaysWhere(t *testing.T) {
 	t.Parallel()
@@ -122,6 +132,9 @@ func TestReadSaysWhere(t *testing.T) {
 		"regions: [{<<: {colour: red}}]": `regions[0].<<.colour: line 1: this key is unknown`,
 		"regions: [{<<: [{name: []}]}]":  `regions[0].<<[0].name: line 1: a list is not a text`,
 		"regions: [{name: a, name: b}]":  `line 1: mapping key "name" already defined`,
+		"regions: &a [*a]":               "regions[0]: line 1: a list is not a mapping",
+		"regions: [&a {<<: *a}]":         "anchor 'a' value contains itself",
+		aliases(30):                      "document contains excessive aliasing",
 	} {
 		_, err := seed.Read(strings.NewReader(text))
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -21,15 +21,30 @@ func misfit(document *yaml.Node) error {
 	if len(document.Content) == 0 {
 		return nil
 	}
-	return located{"yaml", ""}.misfit(document.Content[0], reflect.TypeFor[Seed]())
+	return located{tag: "yaml", seen: map[alias]bool{}}.misfit(document.Content[0], reflect.TypeFor[Seed]())
 }
 
 // located is a place in a document. The keys of structs there are those of their tags for YAML or JSON.
-type located struct{ tag, place string }
-
-func (l located) under(key string) located {
-	return located{l.tag, strings.TrimPrefix(l.place+"."+key, ".")}
+type located struct {
+	tag, place string
+	seen       map[alias]bool
 }
+
+// alias is what an alias of YAML leads to, as a type. It is read once: an anchor can contain itself, which decoding
+// refuses, and aliases of aliases can have more parts than any machine can read.
+type alias struct {
+	anchor *yaml.Node
+	as     reflect.Type
+	tag    string
+}
+
+// at is another place in the document.
+func (l located) at(place string) located {
+	l.place = place
+	return l
+}
+
+func (l located) under(key string) located { return l.at(strings.TrimPrefix(l.place+"."+key, ".")) }
 
 func (l located) refuse(node *yaml.Node, format string, args ...any) error {
 	text := fmt.Sprintf("line %d: ", node.Line) + fmt.Sprintf(format, args...)
@@ -37,14 +52,20 @@ func (l located) refuse(node *yaml.Node, format string, args ...any) error {
 }
 
 func (l located) misfit(node *yaml.Node, t reflect.Type) error {
-	for node.Kind == yaml.AliasNode {
-		node = node.Alias
+	if node.Kind == yaml.AliasNode {
+		way := alias{node.Alias, t, l.tag}
+		if l.seen[way] {
+			return nil
+		}
+		l.seen[way] = true
+		return l.misfit(node.Alias, t)
 	}
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
 	if value, is := reflect.TypeAssert[interface{ apiType() reflect.Type }](reflect.New(t)); is {
-		return located{"json", l.place}.misfit(node, value.apiType())
+		l.tag = "json"
+		return l.misfit(node, value.apiType())
 	}
 	switch {
 	case null(node) || t.Kind() == reflect.Interface:
@@ -64,7 +85,7 @@ func (l located) misfitList(node *yaml.Node, t reflect.Type) error {
 		return l.refuse(node, "a list of length %d is not %s", len(node.Content), wanted(t))
 	}
 	for i, item := range node.Content {
-		at := located{l.tag, fmt.Sprintf("%s[%d]", l.place, i)}
+		at := l.at(fmt.Sprintf("%s[%d]", l.place, i))
 		if null(item) && t.Elem().Kind() != reflect.Interface {
 			return at.refuse(item, "null cannot be in a list: remove it, or give it a value")
 		}
