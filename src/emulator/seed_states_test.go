@@ -65,6 +65,8 @@ func TestSeedsWithStatesThatRequestsNeverMakeAreRefused(t *testing.T) {
 			`volumes[0].attachment.identity (volume "data"): must not be "a/b"`},
 		"a name of a region that is its identity": {"{name: nl-02,", "{name: nl/02,",
 			`regions[1].name (region "nl/02"): must not be "nl/02"`},
+		"a machine without a subnet": {"projects: [{name: shop,", "projects: [{machines: [{name: m}], name: shop,",
+			`projects[0].machines[0].subnet (machine "m"): subnet "" does not exist in organisation`},
 		"an unknown machine type": {"name: two, subnet: subnet-2", "type: big, name: two, subnet: subnet-2",
 			`machines[1].type (machine "two"): machine type "big" does not exist`},
 		"a zone of another region": {"name: two, subnet: subnet-2", "zone: nl-02a, name: two, subnet: subnet-2",

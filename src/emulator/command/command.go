@@ -309,7 +309,7 @@ func (o *options) start(ctx context.Context, cfg emulator.Config, state *saver,
 	act func(*emulator.Emulator) error) error {
 	cloud, err := emulator.New(cfg)
 	if err != nil {
-		return fmt.Errorf("starting the cloud: %w", closing(o.inFile(state, err), cfg.DataPlane))
+		return closing(o.inFile(state, err), cfg.DataPlane)
 	}
 	if _, err := cloud.AddMachines(o.machines); err != nil {
 		return closing(err, cloud)
@@ -356,7 +356,7 @@ func (o *options) readSeed(standard func() (emulator.Seed, error)) (emulator.See
 	}
 	seed, err := emulator.ReadSeed(file)
 	if err != nil {
-		return emulator.Seed{}, closing(fmt.Errorf("%s: %w", o.seed, err), file)
+		return emulator.Seed{}, closing(fmt.Errorf("--seed=%s: %w", o.seed, err), file)
 	}
 	return seed, file.Close()
 }

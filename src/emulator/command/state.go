@@ -54,7 +54,7 @@ func (o *options) inFile(s *saver, err error) error {
 	case content && o.seed != "":
 		return fmt.Errorf("--seed=%s: %w", o.seed, err)
 	}
-	return err
+	return fmt.Errorf("starting the cloud: %w", err)
 }
 
 // save writes the state now.

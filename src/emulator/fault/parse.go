@@ -217,8 +217,8 @@ func (r *Rule) read(text []byte, effect bool) (nested json.RawMessage, err error
 		if err := r.assign(key, *value); err != nil {
 			return nil, err
 		}
-		if !fits(key, member) {
-			return nil, fmt.Errorf("%s is %s: write numbers without quotes, and all else with them", key, member)
+		if err := fits(key, member); err != nil {
+			return nil, err
 		}
 	}
 	return nested, nil
@@ -238,10 +238,17 @@ func misplaced(key string, effect bool) error {
 	return fmt.Errorf("unknown key %q: %s", key, suggest(key, allowed))
 }
 
-// fits is whether a JSON value has the type of a setting: a string or a number.
-func fits(key string, member json.RawMessage) bool {
+// fits refuses a JSON value that has not the type of a setting: a string or a number.
+func fits(key string, member json.RawMessage) error {
 	quoted := strings.HasPrefix(strings.TrimSpace(string(member)), `"`)
-	return slices.ContainsFunc(settings(), func(s setting) bool { return s.key == key && s.number != quoted })
+	number := slices.ContainsFunc(settings(), func(s setting) bool { return s.key == key && s.number })
+	switch {
+	case number && quoted:
+		return fmt.Errorf("%s must be a number, not %s: remove the quotes", key, member)
+	case !number && !quoted:
+		return fmt.Errorf("%s must be a text, not %s: add quotes", key, member)
+	}
+	return nil
 }
 
 // scalar is the text of a JSON string, number or truth value; nil for null.

@@ -104,9 +104,9 @@ func TestJSONErrors(t *testing.T) {
 		"no number":     {`{"count": true}`, `count is "true": it must be a whole number`},
 		"effect a text": {`{"effect": "hang"}`, "effect: a rule and its effect are JSON objects"},
 		"seconds":       {`{"effect": {"delay": 3}}`, `delay is "3": it must be a duration`},
-		"zero":          {`{"from": 0}`, `from is 0: write numbers without quotes, and all else with them`},
-		"quotes":        {`{"count": "3"}`, `count is "3": write numbers without quotes, and all else with them`},
-		"message":       {`{"effect": {"message": true}}`, `message is true: write numbers without quotes`},
+		"zero":          {`{"from": 0}`, `from must be a text, not 0: add quotes`},
+		"quotes":        {`{"count": "3"}`, `count must be a number, not "3": remove the quotes`},
+		"message":       {`{"effect": {"message": true}}`, `message must be a text, not true: add quotes`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

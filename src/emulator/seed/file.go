@@ -64,7 +64,9 @@ func Read(r io.Reader) (Seed, error) {
 func decode(content []byte) (seed Seed, err error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(content))
 	var document yaml.Node
-	if err := decoder.Decode(&document); err != nil {
+	if err := decoder.Decode(&document); errors.Is(err, io.EOF) {
+		return seed, errors.New("it is empty; leave it out to begin with the default seed")
+	} else if err != nil {
 		return seed, err
 	}
 	if err := decoder.Decode(&struct{}{}); !errors.Is(err, io.EOF) {

@@ -127,6 +127,7 @@ func TestReadSaysWhere(t *testing.T) {
 		"organisations: [{quotaIncreases: {vpcs: [{decision: []}]}}]": `organisations[0].quotaIncreases.vpcs[0].` +
 			`decision: line 1: a list is not a text`,
 		"organisations: [{quotas: {vpcs: many}}]": `organisations[0].quotas.vpcs: line 1: "many" is not a number`,
+		"":                               "it is empty; leave it out",
 		"[]":                             "the document: line 1: a list is not a mapping",
 		"regions: [&a {colour: red}]":    `regions[0].colour: line 1: this key is unknown`,
 		"regions: [{<<: {colour: red}}]": `regions[0].<<.colour: line 1: this key is unknown`,

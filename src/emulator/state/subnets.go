@@ -255,9 +255,9 @@ func (o *Organisation) subnetFor(ref string) (*Subnet, error) {
 		}
 	}
 	if found, ok := o.Subnets.Find(ref); ok && !found.Active() {
-		return nil, apierror.Conflict("subnet %q is being deleted", ref)
+		return nil, apierror.Conflict("field \"subnet\": subnet %q is being deleted", ref)
 	} else if ok {
 		return found, nil
 	}
-	return nil, fmt.Errorf("subnet %q does not exist in organisation %s", ref, o.Slug)
+	return nil, fmt.Errorf("field \"subnet\": subnet %q does not exist in organisation %s", ref, o.Slug)
 }
