@@ -92,8 +92,9 @@ func elsewhere() []execution {
 			"blocks[0]"),
 		by("make demo CLUSTER=<context>", demo, "\nfunc TestInTheUsersOwnCluster("),
 		{"make cluster SUDO=sudo", map[string][]string{
-			"Makefile": {"\t@bin/cluster build\n\t@exec $(as_root) bin/cluster --built "},
-			cluster:    {`p.must(t, "build")`, `Args: []string{"--built", `}}},
+			"Makefile": {"\t@bin/cluster build\n\t@exec $(as_root) bin/cluster --built ",
+				"\t@bin/cluster build\n\t@exec $(as_root) bin/gotest -race=0 -packages=./ci/e2etest "},
+			cluster: {`Args: []string{"--built", `}}},
 		{"make cluster CLOUD=ironcore", map[string][]string{
 			"tools/cmd/cluster/main.go":   {`o.IronCore = name == "ironcore"`},
 			"ci/e2etest/ironcore_test.go": {"cluster.Options{IronCore: true, "}}},

@@ -21,17 +21,16 @@ import (
 )
 
 // TestKilledClusterLeavesNothing kills the program of `make cluster`, which then cannot clean up: its processes,
-// namespaces, cgroups and files go nevertheless.
+// namespaces, cgroups and files go nevertheless. The program builds what it needs, which no other test may use then.
 func TestKilledClusterLeavesNothing(t *testing.T) {
-	t.Parallel()
 	root, err := repo.Root()
 	if err != nil {
 		t.Fatal(err)
 	}
 	state := t.TempDir() // not that of make cluster
 	p, err := process.Start(t.Context(), process.Spec{
-		Name: "cluster", Path: filepath.Join(root, "bin", "cluster"), Args: []string{"--built", "--bare",
-			"--workers=1", "--state=" + state},
+		Name: "cluster", Path: filepath.Join(root, "bin", "cluster"), Args: []string{"--bare", "--workers=1",
+			"--state=" + state},
 		Dir: root, LogPath: filepath.Join(t.TempDir(), "log"),
 	})
 	if err != nil {
