@@ -136,7 +136,7 @@ func (s *scene) preferred(t *testing.T) string {
 			targets.Identities, targets.Names = append(targets.Identities, machine), append(targets.Names, name)
 		}
 		slices.Sort(targets.Identities)
-		if chosen := targets.Subset(string(service.UID), 1, nil, false).Identities; chosen[0] == identity {
+		if chosen := targets.Subset(string(service.UID), 1, nil, nil).Identities; chosen[0] == identity {
 			return identity
 		}
 	}

@@ -5,22 +5,26 @@ import "slices"
 // shareThatStays is the part of the targets that one write leaves: one of four.
 const shareThatStays = 4
 
-// approach returns the next set of targets on the way from the present ones, of which others than these may be removed,
-// to the chosen ones, and whether it is another set than these. All lists are sorted.
-func (r *ranking) approach(seed uint64, limit int, chosen, present []string, settling bool) (next []string,
+// approach returns the next set of targets on the way from the present ones to the chosen ones, and whether it is
+// another set than these. Present ones that are held stay. So do some that are serving, if few of those would; if none
+// is, each of them may be. All lists are sorted.
+func (r *ranking) approach(seed uint64, limit int, chosen, present, serving, held []string) (next []string,
 	postponed bool) {
-	staying := common(chosen, present)
-	least := (min(limit, len(present)) + shareThatStays - 1) / shareThatStays
-	switch {
-	case len(staying) == len(present):
-		return chosen, false
-	case settling:
-		added := r.choose(seed, max(0, limit-len(present)), without(chosen, present))
-		return sorted(present, added), true
-	case len(staying) < least:
-		return sorted(chosen, r.choose(seed, least-len(staying), without(present, chosen))), true
+	if len(serving) == 0 {
+		serving = present
 	}
-	return chosen, false
+	leaving := without(present, chosen)
+	kept := common(leaving, held)
+	staying := sorted(common(chosen, present), kept)
+	least := (min(limit, len(serving)) + shareThatStays - 1) / shareThatStays
+	missing := max(0, least-len(common(staying, serving)))
+	more := r.choose(seed, missing, common(without(leaving, kept), serving))
+	if len(kept) == 0 {
+		return sorted(chosen, more), len(more) > 0
+	}
+	next = sorted(staying, more)
+	added := r.choose(seed, max(0, limit-len(next)), without(chosen, present))
+	return sorted(next, added), true
 }
 
 // common returns the machines that are in both lists, in the order of the first one. The others are sorted.

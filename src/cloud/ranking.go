@@ -115,6 +115,14 @@ func (r *ranking) observedNotReady(observed []string) (positions [][]int32, foun
 	return positions, found
 }
 
+// ready returns the machines whose Nodes are ready.
+func (r *ranking) ready(machines []string) []string {
+	return slices.DeleteFunc(machines, func(machine string) bool {
+		at, is := slices.BinarySearch(r.machines, machine)
+		return is && r.notReady[at]
+	})
+}
+
 // chooseReady returns limit of the candidates, or all if there are fewer. Candidates that are neither ready nor
 // observed are chosen last. All lists are sorted; the candidates are machines of the ranking.
 func (r *ranking) chooseReady(seed uint64, limit int, candidates, observed []string) []string {

@@ -23,10 +23,11 @@ func addZone(zoneOf map[string]string, machine string, node *corev1.Node) {
 // Node is not ready, count if they are in the observed set of targets in the cloud. Other machines whose Node is not
 // ready fill places that would be empty. If no machine of the subset can be added, the limit is exceeded.
 //
-// Machines are added before others are removed: if few of the observed targets would stay, some more stay until the new
-// ones are in use, and the limit is exceeded for that time. Settling means that the cloud may not use all observed
-// targets yet. Then no other machine takes the place of one of them. In both cases Postponed is set.
-func (t Targets) Subset(uid string, limit int, observed []string, settling bool) Targets {
+// Machines are added before others are removed: if few of the observed targets that serve would stay, some more stay
+// until the new ones are in use, and the limit is exceeded for that time. The held ones are those that the cloud had
+// after a change so recent that it may not use all of them yet. Then no other machine takes the place of one of them.
+// In both cases Postponed is set. Targets serve if they are usable or unknown, and their Nodes are ready.
+func (t Targets) Subset(uid string, limit int, observed, held []string) Targets {
 	candidates := t.Over(observed)
 	if limit == 0 || len(t.Identities) == 0 || len(candidates) <= limit {
 		return t
@@ -34,7 +35,9 @@ func (t Targets) Subset(uid string, limit int, observed []string, settling bool)
 	ranking := t.rankingOf(candidates)
 	seed := hashOf(uid)
 	chosen := ranking.chooseReady(seed, limit, candidates, observed)
-	chosen, t.Postponed = ranking.approach(seed, limit, chosen, common(observed, candidates), settling)
+	present := common(observed, candidates)
+	serving := ranking.ready(sorted(common(present, t.Identities), common(present, t.Unknown)))
+	chosen, t.Postponed = ranking.approach(seed, limit, chosen, present, serving, held)
 	all, names := t.Identities, t.Names
 	t = t.among(chosen)
 	if len(t.Identities) == 0 {

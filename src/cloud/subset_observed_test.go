@@ -34,8 +34,8 @@ func TestSubsetDependsOnObserved(t *testing.T) {
 			return random.IntN(3) > 0
 		})
 		limit := 1 + random.IntN(6)
-		alone := usable.Subset(uidOf(service), limit, nil, false)
-		found := usable.Subset(uidOf(service), limit, observed, false)
+		alone := usable.Subset(uidOf(service), limit, nil, nil)
+		found := usable.Subset(uidOf(service), limit, observed, nil)
 		differ := fmt.Sprint(alone.Identities) != fmt.Sprint(found.Identities)
 		switch depends := usable.DependOn(observed); {
 		case depends:
@@ -67,7 +67,7 @@ func TestMachinesAreOneList(t *testing.T) {
 	if left := fewer.Machines(); !slices.Equal(left, all[1:]) {
 		t.Errorf("%v without %s are %v", all, all[0], left)
 	}
-	if two := targets.Subset("web", 2, nil, false).Machines(); len(two) != 2 {
+	if two := targets.Subset("web", 2, nil, nil).Machines(); len(two) != 2 {
 		t.Errorf("two of %v are %v", all, two)
 	}
 }
@@ -82,7 +82,7 @@ func TestReadyNodeOnAMachineOfAnotherOne(t *testing.T) {
 	identify := func(node *corev1.Node) (string, bool) { return cmp.Or(node.Labels["machine"], node.Name), true }
 	for service := range 20 {
 		want := subsetOf(nodes, service, 2)
-		got := ChooseTargets(append(nodes, stale), identify).Subset(uidOf(service), 2, nil, false).Identities
+		got := ChooseTargets(append(nodes, stale), identify).Subset(uidOf(service), 2, nil, nil).Identities
 		if !slices.Equal(got, want) {
 			t.Errorf("%v became %v because of a Node that is not ready on the machine of another one", want, got)
 		}

@@ -53,7 +53,7 @@ func uidOf(service int) string { return fmt.Sprintf("5e41ce00-0000-4000-8000-%01
 
 // subsetOf returns the subset of a Service without targets so far.
 func subsetOf(nodes []*corev1.Node, service, limit int) []string {
-	return ChooseTargets(nodes, byName).Subset(uidOf(service), limit, nil, false).Identities
+	return ChooseTargets(nodes, byName).Subset(uidOf(service), limit, nil, nil).Identities
 }
 
 // perZone counts the machines of zonedNodes by their zone.
@@ -155,11 +155,11 @@ func TestSubsetsOfALargeCluster(t *testing.T) {
 	left, joined := 0, 0
 	uses := map[string]int{}
 	for service := range services {
-		base := without.Subset(uidOf(service), limit, nil, false).Identities
-		if !slices.Equal(base, before.Subset(uidOf(service), limit, nil, false).Identities) {
+		base := without.Subset(uidOf(service), limit, nil, nil).Identities
+		if !slices.Equal(base, before.Subset(uidOf(service), limit, nil, nil).Identities) {
 			left++
 		}
-		if !slices.Equal(base, after.Subset(uidOf(service), limit, nil, false).Identities) {
+		if !slices.Equal(base, after.Subset(uidOf(service), limit, nil, nil).Identities) {
 			joined++
 		}
 		for _, machine := range base {
@@ -186,7 +186,7 @@ func TestSubsetWithUncertainTargets(t *testing.T) {
 	t.Parallel()
 	nodes := zonedNodes(6)
 	all := ChooseTargets(nodes, byName)
-	observed := all.Subset("web", 2, nil, false).Identities
+	observed := all.Subset("web", 2, nil, nil).Identities
 	setNetwork := func(missing ...string) []*corev1.Node {
 		changed := make([]*corev1.Node, len(nodes))
 		for i, node := range nodes {
@@ -204,7 +204,7 @@ func TestSubsetWithUncertainTargets(t *testing.T) {
 	names := all.Identities
 	withoutThem := ChooseTargets(slices.DeleteFunc(slices.Clone(nodes), func(n *corev1.Node) bool {
 		return slices.Contains(observed, n.Name)
-	}), byName).Subset("web", 2, nil, false).Identities
+	}), byName).Subset("web", 2, nil, nil).Identities
 	for name, tt := range map[string]struct {
 		targets  Targets
 		observed []string
@@ -214,7 +214,7 @@ func TestSubsetWithUncertainTargets(t *testing.T) {
 		"no network, and none": {ChooseTargets(setNetwork(observed[0]), byName), nil,
 			ChooseTargets(slices.DeleteFunc(slices.Clone(nodes), func(n *corev1.Node) bool {
 				return n.Name == observed[0]
-			}), byName).Subset("web", 2, nil, false).Identities},
+			}), byName).Subset("web", 2, nil, nil).Identities},
 		"unknown, and a target": {all.Only(without(observed[0]), observed[:1]), observed, observed},
 		"no network at all": {ChooseTargets(setNetwork(names...), byName), names[:3],
 			names[:3]},
@@ -227,7 +227,7 @@ func TestSubsetWithUncertainTargets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			subset := tt.targets.Subset("web", 2, tt.observed, false)
+			subset := tt.targets.Subset("web", 2, tt.observed, nil)
 			if got := subset.Over(tt.observed); !slices.Equal(got, tt.want) || len(subset.Names) !=
 				len(subset.Identities) {
 				t.Errorf("%v over %v is %v with the names %v, want %v", tt.targets.Identities, tt.observed, got,
@@ -259,7 +259,7 @@ func TestSubsetPrefersReadyNodes(t *testing.T) {
 	old, joined := zonedNodes(6), zonedNodes(60)[6:]
 	isOld := func(name string) bool { return name <= "vm-0-0005" }
 	subset := func(nodes []*corev1.Node, limit int, observed []string) []string {
-		return ChooseTargets(nodes, byName).Subset("web", limit, observed, false).Over(observed)
+		return ChooseTargets(nodes, byName).Subset("web", limit, observed, nil).Over(observed)
 	}
 	before := subset(old, 4, nil)
 	all := slices.Concat(old, joined)
@@ -327,11 +327,11 @@ func TestSubsetAddsBeforeItRemoves(t *testing.T) {
 		}
 		targets, want := ChooseTargets(nodes, byName), subsetOf(nodes, service, limit)
 		for step := 0; ; step++ {
-			waiting := targets.Subset(uidOf(service), limit, present, true)
+			waiting := targets.Subset(uidOf(service), limit, present, present)
 			if anyMissing(present, waiting.Identities) || len(waiting.Identities) > max(limit, len(present)) {
 				t.Errorf("%d of %v: %v became %v although the cloud may not use them", limit, nodes, present, waiting)
 			}
-			next := targets.Subset(uidOf(service), limit, present, false)
+			next := targets.Subset(uidOf(service), limit, present, nil)
 			stay := len(common(present, next.Identities))
 			if least := (min(limit, len(present)) + 3) / 4; stay < least {
 				t.Errorf("%d of %d of %d targets stay, want %d", stay, len(present), limit, least)
@@ -353,5 +353,36 @@ func TestSubsetAddsBeforeItRemoves(t *testing.T) {
 	}
 	if exceeded == 0 {
 		t.Error("no step was needed")
+	}
+}
+
+// TestSubsetKeepsServingTargets: those of the present targets that stay receive traffic, if any does.
+func TestSubsetKeepsServingTargets(t *testing.T) {
+	t.Parallel()
+	for name, condition := range map[string]corev1.NodeCondition{
+		"not ready":  {Type: corev1.NodeReady, Status: corev1.ConditionFalse},
+		"no network": {Type: corev1.NodeNetworkUnavailable, Status: corev1.ConditionTrue},
+	} {
+		for service := range 300 {
+			const limit, idle = 8, 4
+			var nodes []*corev1.Node
+			var present, serving []string
+			for i := range limit + 80 {
+				node := zonedNode(fmt.Sprintf("vm-%d-%04d", service, i), fmt.Sprint("zone-", i%3))
+				if i < idle {
+					node.Status.Conditions = []corev1.NodeCondition{condition}
+				} else if i < limit {
+					serving = append(serving, node.Name)
+				}
+				if i < limit {
+					present = append(present, node.Name)
+				}
+				nodes = append(nodes, node)
+			}
+			next := ChooseTargets(nodes, byName).Subset(uidOf(service), limit, present, nil)
+			if len(common(next.Over(present), serving)) == 0 {
+				t.Errorf("%s: %v became %v, and none of %v stays", name, present, next.Identities, serving)
+			}
+		}
 	}
 }

@@ -24,13 +24,13 @@ func TestSubsetOfMachinesWithoutZoneWhenOneJoins(t *testing.T) {
 	t.Parallel()
 	before, after, replaced := nodesWithAndWithoutZone(), nodesWithAndWithoutZone("zone-a"), 0
 	for service := range 500 {
-		old := before.Subset(uidOf(service), 10, nil, false).Identities
-		joined := after.Subset(uidOf(service), 10, old, false).Identities
+		old := before.Subset(uidOf(service), 10, nil, nil).Identities
+		joined := after.Subset(uidOf(service), 10, old, nil).Identities
 		lost, added := without(old, joined), without(joined, old)
 		if len(joined) != 10 || len(lost) > 1 || len(added) != len(lost) || anyMissing(added, []string{"new"}) {
 			t.Errorf("a machine joins: %v becomes %v", old, joined)
 		}
-		if left := before.Subset(uidOf(service), 10, joined, false).Identities; !slices.Equal(left, old) {
+		if left := before.Subset(uidOf(service), 10, joined, nil).Identities; !slices.Equal(left, old) {
 			t.Errorf("it leaves: %v becomes %v, want %v", joined, left, old)
 		}
 		replaced += len(added)
@@ -58,8 +58,8 @@ func TestSubsetWhenAZoneAppears(t *testing.T) {
 		t.Errorf("%d machines without a zone count in the new one, want about 10", moved)
 	}
 	for service := range 500 {
-		old := before.Subset(uidOf(service), 10, nil, false).Identities
-		appeared := after.Subset(uidOf(service), 10, old, false).Identities
+		old := before.Subset(uidOf(service), 10, nil, nil).Identities
+		appeared := after.Subset(uidOf(service), 10, old, nil).Identities
 		counts := make([]int, 3)
 		for _, machine := range appeared {
 			counts[zones[machine]]++
@@ -67,7 +67,7 @@ func TestSubsetWhenAZoneAppears(t *testing.T) {
 		if len(appeared) != 10 || slices.Max(counts)-slices.Min(counts) > 1 {
 			t.Errorf("the zone appears: %v becomes %v, with %v per zone", old, appeared, counts)
 		}
-		if gone := before.Subset(uidOf(service), 10, appeared, false).Identities; !slices.Equal(gone, old) {
+		if gone := before.Subset(uidOf(service), 10, appeared, nil).Identities; !slices.Equal(gone, old) {
 			t.Errorf("the zone disappears: %v becomes %v, want %v", appeared, gone, old)
 		}
 	}

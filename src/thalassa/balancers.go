@@ -4,8 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
-	"slices"
+	"maps"
 	"sync"
 	"time"
 
@@ -108,38 +107,50 @@ func (b *balancers) Apply(ctx context.Context, service *corev1.Service, plan clo
 	if len(made) > 0 {
 		last, _ := b.writes.Get(string(service.UID))
 		last.at = time.Now()
-		for _, tried := range made {
-			if set, sets := tried.Object.(balancer.SetMachines); sets && mayBeDone(tried) {
-				last.targets, last.machines = last.at, hashOf(set.Machines)
-			}
+		if b.settings.Request(service, balancer.Observed{}).LimitsTargets() {
+			last.targets = withWritesOf(made, last)
 		}
 		b.writes.Put(string(service.UID), last)
 	}
 	return made, err
 }
 
+// withWritesOf returns the last writes of targets, with those that were made.
+func withWritesOf(made []cloud.Attempt, last lastWrite) map[string]targetWrite {
+	targets := map[string]targetWrite{}
+	maps.Copy(targets, last.targets)
+	for _, tried := range made {
+		if set, sets := tried.Object.(balancer.SetMachines); sets && mayBeDone(tried) {
+			targets[set.TargetGroup.ID] = targetWrite{last.at, set.Machines}
+		}
+	}
+	return targets
+}
+
 // mayBeDone reports whether a write has changed the cloud, or may have.
 func mayBeDone(tried cloud.Attempt) bool { return tried.Err == nil || client.Uncertain(tried.Err) }
 
-// settles reports whether the cloud may not use all targets of the Service yet, because health checks may not have
-// accepted them since the latest change. Targets that somebody else has changed since do not settle: they are drift. A
-// process that has just begun does not know the changes of the one before.
-func (b *balancers) settles(service *corev1.Service, groups []resource.TargetGroup) bool {
+// held returns the machines of the latest writes of target groups, by the identities of these, if health checks may not
+// have accepted all of the machines since. A process that has just begun does not know the writes of the one before: if
+// it has not written targets of the Service yet, it holds all.
+func (b *balancers) held(service *corev1.Service, groups []resource.TargetGroup) map[string][]string {
+	var held map[string][]string
 	last, _ := b.writes.Get(string(service.UID))
-	since := min(time.Since(last.targets), time.Since(b.began()))
-	return slices.ContainsFunc(groups, func(group resource.TargetGroup) bool {
-		return group.HealthCheck != nil && since < group.HealthCheck.AcceptsWithin() &&
-			(last.targets.IsZero() || last.machines == hashOf(group.Machines))
-	})
-}
-
-// hashOf returns a number that is the same for the same machines in the same order.
-func hashOf(machines []string) uint64 {
-	hash := fnv.New64a()
-	for _, machine := range machines {
-		hash.Write([]byte(machine + "\n"))
+	began := b.began()
+	for _, group := range groups {
+		write := last.targets[group.ID]
+		if last.targets == nil {
+			write = targetWrite{began, group.Machines}
+		}
+		if group.HealthCheck == nil || time.Since(write.at) >= group.HealthCheck.AcceptsWithin() {
+			continue
+		}
+		if held == nil {
+			held = map[string][]string{}
+		}
+		held[group.ID] = write.machines
 	}
-	return hash.Sum64()
+	return held
 }
 
 // Refresh implements cloud.LoadBalancers.

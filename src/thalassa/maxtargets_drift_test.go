@@ -94,21 +94,29 @@ func TestMaxTargetsInvalidAndChangedByHand(t *testing.T) {
 }
 
 // TestMaxTargetsInvalidAndOnePortChanged: while the annotation is invalid, targets that somebody else added to one port
-// are drift as without a limit, and do not come to the other ports.
+// stay there, and do not come to the other ports. Targets that somebody removed from one port stay at the other ports.
 func TestMaxTargetsInvalidAndOnePortChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newFeatureLab(t)
 		l.config.LoadBalancer.MaxTargets = 2
 		l.restart()
-		nodes, web := l.nodes("a", "b", "c", "d", "e"), serviceWith(annotated("max-targets", "many"))
+		nodes, web := l.nodes("a", "b", "c", "d", "e"), serviceWith(annotated("max-targets", "4"))
+		setReady(nodes)
 		l.settle(web, nodes)
-		before := l.targetCount("before", 2)
+		before := l.targetCount("before", 4)
+		annotated("max-targets", "many")(web)
 		l.watching(web)
 		<-time.After(time.Minute)
-		l.setTargets("443", machinesWithout(nodes, before)...)
-		<-time.After(time.Hour)
-		if after := l.targetCount("after", 2); !slices.Equal(after, before) {
-			t.Errorf("%v became %v", before, after)
+		for name, byHand := range map[string][]string{
+			"others": append(machinesWithout(nodes, before), before...), "few": before[:2],
+		} {
+			l.setTargets("443", byHand...)
+			<-time.After(time.Hour)
+			after, changed := l.targetsOfPort("80"), l.targetsOfPort("443")
+			if slices.Sort(byHand); !slices.Equal(after, before) || !slices.Equal(changed, byHand) {
+				t.Errorf("%s: %v became %v by hand, and is %v beside %v, want %v", name, before, byHand, changed, after,
+					before)
+			}
 		}
 	})
 }

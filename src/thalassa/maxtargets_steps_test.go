@@ -56,7 +56,7 @@ func (l *lab) preferredNode(web *corev1.Service, only string) *corev1.Node {
 	for i := 0; machine == ""; i++ {
 		both := cloud.Targets{Identities: slices.Sorted(slices.Values([]string{only, zonedMachine(i)})),
 			Names: []string{"", ""}}
-		if both.Subset(string(web.UID), 1, nil, false).Identities[0] != only {
+		if both.Subset(string(web.UID), 1, nil, nil).Identities[0] != only {
 			machine = zonedMachine(i)
 		}
 	}

@@ -175,7 +175,7 @@ func TestMaxTargetsOfRemovedPort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newFeatureLab(t)
 		nodes, web := l.nodes("a", "b", "c", "d", "e"), serviceWith(annotated("max-targets", "2"))
-		preferred := cloud.ChooseTargets(nodes, identify).Subset(string(web.UID), 2, nil, false).Identities
+		preferred := cloud.ChooseTargets(nodes, identify).Subset(string(web.UID), 2, nil, nil).Identities
 		for _, node := range nodes {
 			if machine, _ := identify(node); machine != preferred[0] {
 				node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}

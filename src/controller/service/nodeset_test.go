@@ -144,7 +144,7 @@ func TestNodeIsNotReadyAnyMore(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return targets.Subset("uid", 1, nil, false).Names[0]
+			return targets.Subset("uid", 1, nil, nil).Names[0]
 		}
 		r.changeNode("a", setReady(corev1.ConditionTrue))
 		r.changeNode("b", setReady(corev1.ConditionTrue))

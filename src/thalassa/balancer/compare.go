@@ -21,10 +21,10 @@ func (r Request) Compare(targets, usable cloud.Targets, references References) (
 	o := r.observed
 	found = cloud.Comparison{
 		Machines: d.machines, Exists: !o.Empty(),
-		LeftOut:   anyLeftOut(d.selected, usable),
-		Postponed: d.Targets.Postponed,
+		LeftOut: anyLeftOut(d.selected, usable),
 	}
 	managed, notices := d.open(o, notices, &found)
+	found.Postponed = d.postponed(o)
 	found.LeftOut = found.LeftOut || d.missing != nil // the missing object may be created or detached in the cloud
 	found.Notices = append(notices, d.irremovableNotices(o)...)
 	if balancer := o.Balancer(); balancer != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 // nameMaxTargets is the annotation that limits how many nodes a load balancer sends to.
@@ -29,28 +30,68 @@ func (a *annotations) registerMaxTargets() {
 
 // limitTargets sets the targets: the usable ones of all, or some of them if their number is limited. With the policy
 // Local it is not: only nodes with a ready endpoint are targets then, and each of them has a share of the pods.
+//
+// Each target group approaches them on its own: the writes of a plan may be done for some groups only.
 func (d *desired) limitTargets(r Request, all, usable cloud.Targets) {
 	d.Targets, d.selected, d.machines = usable, all, usable.Identities
 	limit, invalid := r.maxTargets()
 	if limit == 0 || helpers.RequestsOnlyLocalTraffic(r.service) {
 		return
 	}
-	observed, uid := d.observedTargets(r.observed, invalid), string(r.service.UID)
-	d.Targets = usable.Subset(uid, limit, observed, invalid || r.observed.Settling)
-	d.machines = d.Targets.Identities
-	if d.Targets.Postponed || usable.DependOn(observed) {
-		d.machines = usable.Subset(uid, limit, nil, false).Identities
+	uid := string(r.service.UID)
+	d.Targets = usable.Subset(uid, limit, nil, nil)
+	d.machines, d.selected = d.Targets.Identities, d.Targets
+	groups := d.groupsOfPorts(r.observed)
+	different := slices.ContainsFunc(groups, func(group *resource.TargetGroup) bool {
+		return !slices.Equal(group.Machines, d.machines)
+	})
+	if different || usable.DependOn(d.machines) {
+		d.selected = usable.Subset(uid, limit, machinesOf(groups), nil)
+		d.targetsOf = r.nextTargets(groups, usable, limit, invalid)
 	}
-	if invalid { // no target of all ports is removed because of it: too many are no failure, too few may be one
-		d.Targets.Postponed = false
-	}
-	d.selected = d.Targets
 	if len(usable.Identities)+len(usable.Joining) < len(all.Machines()) {
-		d.selected = all.Preferred(uid, limit, observed)
+		d.selected = all.Preferred(uid, limit, machinesOf(groups))
 	}
 	if len(usable.Identities) >= limit {
 		d.selected.Unidentified = nil // other nodes have their places
 	}
+}
+
+// nextTargets returns the targets that target groups get by the next write, by the identities of the groups.
+func (r Request) nextTargets(groups []*resource.TargetGroup, usable cloud.Targets, limit int,
+	invalid bool) map[string]cloud.Targets {
+	all := map[string]cloud.Targets{}
+	for _, group := range groups {
+		held := r.observed.Held[group.ID]
+		if invalid { // no target is removed because of it: too many are no failure, too few may be one
+			held = group.Machines
+		}
+		next := usable.Subset(string(r.service.UID), limit, group.Machines, held)
+		next.Postponed = next.Postponed && !invalid
+		all[group.ID] = next
+	}
+	return all
+}
+
+// targets returns the targets that a target group gets by the next write.
+func (d desired) targets(group resource.TargetGroup) cloud.Targets {
+	if targets, limited := d.targetsOf[group.ID]; limited {
+		return targets
+	}
+	return d.Targets
+}
+
+// postponed reports whether a target group of the ports does not get all of its targets by the next write.
+func (d desired) postponed(o Observed) bool {
+	return len(d.targetsOf) > 0 && slices.ContainsFunc(d.groupsOfPorts(o), func(group *resource.TargetGroup) bool {
+		return d.targetsOf[group.ID].Postponed
+	})
+}
+
+// LimitsTargets reports whether the Service has a largest number of targets.
+func (r Request) LimitsTargets() bool {
+	limit, _ := r.maxTargets()
+	return limit != 0
 }
 
 // maxTargets returns the largest number of targets; 0 if there is no limit. If the annotation is invalid, that of the
@@ -63,29 +104,28 @@ func (r Request) maxTargets() (limit int, invalid bool) {
 	return r.config.maxTargets, setting.Invalid
 }
 
-// observedTargets returns the machines of the target groups of the Service's ports, sorted: of any of them, or of all.
-// Those of ports that the Service does not have any more are about to be deleted, and decide nothing.
-func (d desired) observedTargets(o Observed, ofAll bool) []string {
-	var machines []string
-	groups := 0
+// groupsOfPorts returns the target groups of the Service's ports. Those of ports that the Service does not have any
+// more are about to be deleted, and decide nothing.
+func (d desired) groupsOfPorts(o Observed) []*resource.TargetGroup {
+	var groups []*resource.TargetGroup
 	for _, port := range d.Ports {
 		if group := o.group(portLabels(d.labels, port.Key), o.listener(port.Key)); group != nil {
+			groups = append(groups, group)
+		}
+	}
+	return groups
+}
+
+// machinesOf returns the machines of target groups, sorted.
+func machinesOf(groups []*resource.TargetGroup) []string {
+	var machines []string
+	for i, group := range groups {
+		if i == 0 || !slices.Equal(group.Machines, groups[i-1].Machines) {
 			machines = append(machines, group.Machines...)
-			groups++
 		}
 	}
 	slices.Sort(machines)
-	if !ofAll || groups < 2 {
-		return slices.Compact(machines)
-	}
-	var common []string
-	for i, machine := range machines {
-		// It is in each group once, so that its last place is that many after its first one.
-		if last := i + groups - 1; last < len(machines) && machines[last] == machine {
-			common = append(common, machine)
-		}
-	}
-	return common
+	return slices.Compact(machines)
 }
 
 // maxTargetsNotices describes that the number of targets is not limited although the Service asks for it.

@@ -28,9 +28,9 @@ type Observed struct {
 	UnprovenGroups []resource.SecurityGroup
 	// GroupsError is why the security groups are not known; nil if they are, or if none is needed.
 	GroupsError error
-	// Settling means that the latest write of the Service is so recent that health checks may not have accepted all
-	// targets yet.
-	Settling bool
+	// Held are the machines of the latest writes of target groups, by the identities of these, if the writes are so
+	// recent that health checks may not have accepted all of the machines yet. They are sorted.
+	Held map[string][]string
 	// Irremovable are the identities of target groups whose health check the cloud does not remove.
 	Irremovable map[string]bool
 }

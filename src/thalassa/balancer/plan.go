@@ -34,6 +34,8 @@ type desired struct {
 	machines  []string // the targets that Service and Nodes decide, whatever those in the cloud are
 	// selected are the targets if all machines existed.
 	selected cloud.Targets
+	// targetsOf are the targets of existing target groups, by their identities, if the number is limited.
+	targetsOf map[string]cloud.Targets
 }
 
 // difference is a plan while it is computed.

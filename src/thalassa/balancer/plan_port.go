@@ -46,7 +46,7 @@ func (d *difference) targetGroup(p *port) {
 // members adds the write that sets the machines of the port's target group, if it exists.
 func (d *difference) members(p *port) {
 	if p.group != nil {
-		d.machines(*p.group, d.desired.Targets)
+		d.machines(*p.group, d.desired.targets(*p.group))
 	}
 }
 

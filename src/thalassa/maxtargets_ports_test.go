@@ -1,0 +1,241 @@
+package thalassa
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
+)
+
+// attach is the operation that sets the targets of a target group.
+const attach = "POST /v1/loadbalancer-target-groups/{id}/attachments"
+
+// targetsOfPort returns the machines of the port's target group, sorted.
+func (l *lab) targetsOfPort(port string) []string {
+	l.Helper()
+	groups, err := l.api().ListTargetGroups(l.Context(), nil)
+	if err != nil {
+		l.Fatal(err)
+	}
+	for _, group := range groups {
+		if group.Labels[label.ServicePort] == port {
+			return l.machines(group.Name)
+		}
+	}
+	l.Fatalf("port %s has no target group", port)
+	return nil
+}
+
+// exclude excludes the Node of a machine from load balancers.
+func (l *lab) exclude(cluster kubernetes.Interface, nodes []*corev1.Node, machine string) {
+	l.Helper()
+	for _, node := range nodes {
+		if found, _ := identify(node); found != machine {
+			continue
+		}
+		node = node.DeepCopy()
+		node.Labels = map[string]string{corev1.LabelNodeExcludeBalancers: ""}
+		if _, err := cluster.CoreV1().Nodes().Update(l.Context(), node, metav1.UpdateOptions{}); err != nil {
+			l.Fatal(err)
+		}
+	}
+}
+
+// join adds ready nodes to the cluster, with machines.
+func (l *lab) join(cluster kubernetes.Interface, number int) {
+	l.Helper()
+	for i := range number {
+		if _, err := l.emulator.AddMachine(emulator.MachineSpec{Name: zonedMachine(i),
+			Identity: zonedMachine(i)}); err != nil {
+			l.Fatal(err)
+		}
+		if _, err := cluster.CoreV1().Nodes().Create(l.Context(), readyNode(zonedMachine(i)),
+			metav1.CreateOptions{}); err != nil {
+			l.Fatal(err)
+		}
+	}
+}
+
+// manyPorts are more ports than one reconciliation writes target groups.
+func manyPorts() []int32 {
+	ports := make([]int32, 30)
+	for i := range ports {
+		ports[i] = int32(80 + i) //nolint:gosec // there are few
+	}
+	return ports
+}
+
+// TestMaxTargetsOfManyPorts: a change of the targets of more ports than one reconciliation writes comes to an end, with
+// one write for each target group, or two if it is made in steps.
+func TestMaxTargetsOfManyPorts(t *testing.T) {
+	for _, change := range []string{"a target is excluded", "nodes join", "the limit is lowered"} {
+		synctest.Test(t, func(t *testing.T) {
+			l := newLab(t, emulator.Config{})
+			nodes, web := l.nodes("a", "b", "c", "d", "e", "f", "g", "h", "i", "j"), service("web", manyPorts()...)
+			setReady(nodes)
+			if change != "the limit is lowered" {
+				annotated("max-targets", "4")(web)
+			}
+			l.settle(web, nodes)
+			before := l.targetsOfPort("80")
+			annotated("max-targets", "4")(web)
+			cluster := l.watching(web)
+			l.emulator.ResetCounters()
+			switch change {
+			case "a target is excluded":
+				l.exclude(cluster, nodes, before[0])
+			case "nodes join":
+				l.join(cluster, 20)
+			}
+			<-time.After(time.Hour)
+			l.targetCount(change, 4)
+			if writes := len(l.writes()); writes < len(web.Spec.Ports) || writes > 2*len(web.Spec.Ports) {
+				t.Errorf("%s: %d writes for %d ports", change, writes, len(web.Spec.Ports))
+			}
+			l.emulator.ResetCounters()
+			<-time.After(5 * time.Hour)
+			if writes := l.writes(); len(writes) > 0 {
+				t.Errorf("%s: %d writes in the next hours", change, len(writes))
+			}
+		})
+	}
+}
+
+// TestMaxTargetsAfterAFailedWrite: a target group whose write failed gets its targets by another write. Those of the
+// other port stay as they are.
+func TestMaxTargetsAfterAFailedWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newFeatureLab(t)
+		nodes, web := l.nodes("a", "b", "c", "d", "e", "f"), serviceWith(annotated("max-targets", "4"))
+		setReady(nodes)
+		l.settle(web, nodes)
+		before := l.targetCount("before", 4)
+		cluster := l.watching(web)
+		<-time.After(time.Hour)
+		if _, err := l.emulator.Inject(fault.Rule{Operation: attach, Skip: 1, Count: 1,
+			Effect: fault.Effect{Kind: fault.Refuse, Status: http.StatusBadRequest}}); err != nil {
+			t.Fatal(err)
+		}
+		l.emulator.ResetCounters()
+		l.exclude(cluster, nodes, before[0])
+		<-time.After(time.Hour)
+		if now := l.targetCount("after", 4); slices.Contains(now, before[0]) {
+			t.Errorf("%v has the excluded target %s", now, before[0])
+		}
+		if writes := len(l.writes()); writes > 3 {
+			t.Errorf("%d writes, want one for each port, and one again", writes)
+		}
+	})
+}
+
+// TestMaxTargetsHeldBesideOtherChanges: the targets that health checks have accepted stay until they have accepted the
+// others, also if the set is changed in this time.
+func TestMaxTargetsHeldBesideOtherChanges(t *testing.T) {
+	for _, change := range []string{"none", "a machine is deleted", "one is added by hand", "a write has no answer"} {
+		synctest.Test(t, func(t *testing.T) {
+			l := newFeatureLab(t)
+			nodes, web := l.nodes("a", "b", "c", "d", "e", "f", "g", "h"), serviceWith(annotated("max-targets", "8"))
+			annotated("health-check-interval", "60", "health-check-timeout", "59", "health-check-up-threshold",
+				"10")(web) // 659 s
+			setReady(nodes)
+			l.settle(web, nodes)
+			old := l.targetCount("before", 8)
+			cluster := l.watching(web)
+			<-time.After(time.Hour)
+			l.join(cluster, 800)
+			<-time.After(time.Minute)
+			present := l.targetsOfPort("443")
+			isOld := func(one string) bool { return slices.Contains(old, one) }
+			fresh := slices.DeleteFunc(slices.Clone(present), isOld)
+			stay := slices.DeleteFunc(slices.Clone(present), func(one string) bool { return !isOld(one) })
+			if len(stay) < 2 || len(fresh) < 2 {
+				t.Fatalf("%s: %v became %v", change, old, present)
+			}
+			switch change {
+			case "a machine is deleted":
+				if err := l.emulator.DeleteMachine(fresh[0]); err != nil {
+					t.Fatal(err)
+				}
+			case "one is added by hand":
+				l.setTargets("", append(slices.Clone(present), zonedMachine(799))...)
+			case "a write has no answer":
+				if _, err := l.emulator.Inject(fault.Rule{Operation: attach, Count: 8,
+					Effect: fault.Effect{Kind: fault.Reset}}); err != nil {
+					t.Fatal(err)
+				}
+				l.exclude(cluster, []*corev1.Node{readyNode(fresh[0])}, fresh[0])
+			}
+			for minute := 2; minute < 11; minute++ {
+				if now := l.targetsOfPort("443"); !slices.Contains(now, stay[0]) || !slices.Contains(now, stay[1]) {
+					t.Errorf("%s: after %d minutes %v has not all of %v", change, minute, now, stay)
+				}
+				<-time.After(time.Minute)
+			}
+			<-time.After(time.Hour)
+			l.targetCount(change, 8)
+		})
+	}
+}
+
+// TestMaxTargetsInvalidAndNewPort: an invalid annotation removes no targets, also if the first write of a new port
+// fails.
+func TestMaxTargetsInvalidAndNewPort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newFeatureLab(t)
+		l.config.LoadBalancer.MaxTargets = 2
+		l.restart()
+		nodes, web := l.nodes("a", "b", "c", "d", "e"), serviceWith(annotated("max-targets", "5"))
+		setReady(nodes)
+		l.settle(web, nodes)
+		l.targetCount("before", 5)
+		<-time.After(time.Hour)
+		annotated("max-targets", "five")(web)
+		web.Spec.Ports = append(web.Spec.Ports, service("web", 8080).Spec.Ports...)
+		if _, err := l.emulator.Inject(fault.Rule{Operation: attach, Count: 1,
+			Effect: fault.Effect{Kind: fault.Refuse, Status: http.StatusBadRequest}}); err != nil {
+			t.Fatal(err)
+		}
+		l.watching(web)
+		<-time.After(time.Hour)
+		for port, want := range map[string]int{"80": 5, "443": 5, "8080": 2} {
+			if now := l.targetsOfPort(port); len(now) != want {
+				t.Errorf("port %s has the targets %v, want %d", port, now, want)
+			}
+		}
+	})
+}
+
+// TestMaxTargetsOnePortByHand: targets of one port that somebody else sets do not come to the other port.
+func TestMaxTargetsOnePortByHand(t *testing.T) {
+	for _, slow := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			l := newFeatureLab(t)
+			nodes, web := l.nodes("a", "b", "c", "d", "e"), serviceWith(annotated("max-targets", "2"))
+			if slow { // 659 s
+				annotated("health-check-interval", "60", "health-check-timeout", "59", "health-check-up-threshold",
+					"10")(web)
+			}
+			setReady(nodes[:3])
+			l.settle(web, nodes)
+			before := l.targetCount("before", 2)
+			l.watching(web)
+			<-time.After(time.Minute)
+			l.setTargets("443", machinesWithout(nodes, before)...)
+			for range 20 {
+				<-time.After(3 * time.Minute)
+				if now := l.targetsOfPort("80"); !slices.Equal(now, before) {
+					t.Errorf("slow %t: %v became %v", slow, before, now)
+				}
+			}
+		})
+	}
+}
