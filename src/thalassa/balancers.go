@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"sync"
 	"time"
 
@@ -39,9 +38,10 @@ var _ cloud.LoadBalancers = (*balancers)(nil)
 func newBalancers(c cloudconfig.Config, known *inventory.Inventory) *balancers {
 	return &balancers{
 		config: c, settings: balancer.NewConfig(c), inventory: known,
-		executor: &executor{inventory: known, removals: &removals{}},
-		writes:   store.NewTTLCache[lastWrite](time.Hour),
-		began:    sync.OnceValue(time.Now),
+		executor: &executor{inventory: known, removals: &removals{},
+			targets: store.NewTTLCache[targetWrite](time.Hour)},
+		writes: store.NewTTLCache[lastWrite](time.Hour),
+		began:  sync.OnceValue(time.Now),
 	}
 }
 
@@ -107,48 +107,25 @@ func (b *balancers) Apply(ctx context.Context, service *corev1.Service, plan clo
 	if len(made) > 0 {
 		last, _ := b.writes.Get(string(service.UID))
 		last.at = time.Now()
-		if b.settings.Request(service, balancer.Observed{}).LimitsTargets() {
-			last.targets = withWritesOf(made, last)
-		}
 		b.writes.Put(string(service.UID), last)
 	}
 	return made, err
 }
 
-// withWritesOf returns the last writes of targets, with those that were made.
-func withWritesOf(made []cloud.Attempt, last lastWrite) map[string]targetWrite {
-	targets := map[string]targetWrite{}
-	maps.Copy(targets, last.targets)
-	for _, tried := range made {
-		if set, sets := tried.Object.(balancer.SetMachines); sets && mayBeDone(tried) {
-			targets[set.TargetGroup.ID] = targetWrite{last.at, set.Machines}
-		}
-	}
-	return targets
-}
-
-// mayBeDone reports whether a write has changed the cloud, or may have.
-func mayBeDone(tried cloud.Attempt) bool { return tried.Err == nil || client.Uncertain(tried.Err) }
-
 // held returns the machines of the latest writes of target groups, by the identities of these, if health checks may not
-// have accepted all of the machines since. A process that has just begun does not know the writes of the one before: if
-// it has not written targets of the Service yet, it holds all.
-func (b *balancers) held(service *corev1.Service, groups []resource.TargetGroup) map[string][]string {
-	var held map[string][]string
-	last, _ := b.writes.Get(string(service.UID))
+// have accepted all of the machines since. A process that has just begun does not know the writes of the one before: it
+// holds all machines of a group that it has not written.
+func (b *balancers) held(groups []resource.TargetGroup) map[string][]string {
+	held := map[string][]string{}
 	began := b.began()
 	for _, group := range groups {
-		write := last.targets[group.ID]
-		if last.targets == nil {
+		write, known := b.executor.targets.Get(group.ID)
+		if !known {
 			write = targetWrite{began, group.Machines}
 		}
-		if group.HealthCheck == nil || time.Since(write.at) >= group.HealthCheck.AcceptsWithin() {
-			continue
+		if group.HealthCheck != nil && time.Since(write.at) < group.HealthCheck.AcceptsWithin() {
+			held[group.ID] = write.machines
 		}
-		if held == nil {
-			held = map[string][]string{}
-		}
-		held[group.ID] = write.machines
 	}
 	return held
 }

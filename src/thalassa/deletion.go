@@ -72,14 +72,6 @@ type lastWrite struct {
 	// lags means that lists contained objects of the Service after the window, though their deletion was accepted. Then
 	// there is no window any more: the next look would write again.
 	lags bool
-	// targets are the last writes of targets, by the identities of the target groups, if their number is limited.
-	targets map[string]targetWrite
-}
-
-// targetWrite is a write of the targets of a target group.
-type targetWrite struct {
-	at       time.Time
-	machines []string
 }
 
 // listsLag records that lists do not show the last write of the Service.

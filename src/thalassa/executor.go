@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	corev1 "k8s.io/api/core/v1"
@@ -19,6 +20,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/store"
 	"github.com/thalassa-cloud/thalassa-ccm/src/tracing"
 )
 
@@ -29,6 +31,15 @@ type executor struct {
 	// separately: the cloud refused listeners in the creation of a load balancer, so they are created afterwards.
 	separately atomic.Bool
 	removals   *removals
+	// targets are the last writes of limited targets, by the identities of the target groups, for longer than health
+	// checks may need.
+	targets *store.TTLCache[targetWrite]
+}
+
+// targetWrite is a write of the targets of a target group.
+type targetWrite struct {
+	at       time.Time
+	machines []string
 }
 
 // execution is one plan being carried out.
@@ -194,7 +205,11 @@ func (e *execution) setMachines(ctx context.Context, o balancer.SetMachines) (er
 	if o.TargetGroup.ID, err = e.created.Of(o.TargetGroup.ID); err != nil {
 		return err
 	}
-	return e.inventory.SetMachines(ctx, o.TargetGroup, o.Machines)
+	err = e.inventory.SetMachines(ctx, o.TargetGroup, o.Machines)
+	if o.Limited && (err == nil || client.Uncertain(err)) {
+		e.targets.Put(o.TargetGroup.ID, targetWrite{time.Now(), o.Machines})
+	}
+	return err
 }
 
 func (e *execution) createSecurityGroup(ctx context.Context, group resource.SecurityGroup) error {

@@ -138,6 +138,31 @@ func TestMaxTargetsAfterAFailedWrite(t *testing.T) {
 	})
 }
 
+// TestMaxTargetsAfterRestartOfOnePort: a process that has just begun, and writes the targets of one port, does not know
+// how long the cloud has had those of the other one.
+func TestMaxTargetsAfterRestartOfOnePort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newFeatureLab(t)
+		nodes, web := l.nodes("a"), serviceWith(annotated("max-targets", "1"))
+		l.settle(web, nodes)
+		first := l.targetCount("one node", 1)
+		<-time.After(time.Minute)
+		nodes = append(nodes, l.preferredNode(web, first[0]))
+		l.settle(web, nodes)
+		both := l.targetCount("the other one joins", 2)
+		l.restart()
+		l.setTargets("443")
+		l.settle(web, nodes)
+		l.settle(web, nodes)
+		if now := l.targetsOfPort("80"); !slices.Equal(now, both) {
+			t.Errorf("%v became %v", both, now)
+		}
+		<-time.After(time.Minute)
+		l.settle(web, nodes)
+		l.targetCount("later", 1)
+	})
+}
+
 // TestMaxTargetsHeldBesideOtherChanges: the targets that health checks have accepted stay until they have accepted the
 // others, also if the set is changed in this time.
 func TestMaxTargetsHeldBesideOtherChanges(t *testing.T) {

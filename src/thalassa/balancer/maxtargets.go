@@ -38,6 +38,7 @@ func (d *desired) limitTargets(r Request, all, usable cloud.Targets) {
 	if limit == 0 || helpers.RequestsOnlyLocalTraffic(r.service) {
 		return
 	}
+	d.limited = true
 	uid := string(r.service.UID)
 	d.Targets = usable.Subset(uid, limit, nil, nil)
 	d.machines, d.selected = d.Targets.Identities, d.Targets
@@ -86,12 +87,6 @@ func (d desired) postponed(o Observed) bool {
 	return len(d.targetsOf) > 0 && slices.ContainsFunc(d.groupsOfPorts(o), func(group *resource.TargetGroup) bool {
 		return d.targetsOf[group.ID].Postponed
 	})
-}
-
-// LimitsTargets reports whether the Service has a largest number of targets.
-func (r Request) LimitsTargets() bool {
-	limit, _ := r.maxTargets()
-	return limit != 0
 }
 
 // maxTargets returns the largest number of targets; 0 if there is no limit. If the annotation is invalid, that of the

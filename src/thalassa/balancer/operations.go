@@ -56,10 +56,11 @@ type UpdateTargetGroup struct {
 	MayBeRefused bool
 }
 
-// SetMachines replaces the set of machines of a target group.
+// SetMachines replaces the set of machines of a target group. Limited means that the Service limits their number.
 type SetMachines struct {
 	TargetGroup resource.TargetGroup
 	Machines    []string
+	Limited     bool
 }
 
 // DeleteTargetGroup deletes the target group with the identity.

@@ -57,7 +57,7 @@ func (d *difference) machines(group resource.TargetGroup, targets cloud.Targets)
 		return
 	}
 	why := fmt.Sprintf("%d machines become %d", len(group.Machines), len(machines))
-	d.add(cloud.Update, kindGroup, group.Name, why, SetMachines{group, machines})
+	d.add(cloud.Update, kindGroup, group.Name, why, SetMachines{group, machines, d.desired.limited})
 }
 
 func (d *difference) createGroup(p *port) {
@@ -68,7 +68,7 @@ func (d *difference) createGroup(p *port) {
 		return
 	}
 	why := fmt.Sprintf("0 machines become %d", len(machines))
-	d.add(cloud.Update, kindGroup, p.name, why, SetMachines{group, machines})
+	d.add(cloud.Update, kindGroup, p.name, why, SetMachines{group, machines, d.desired.limited})
 }
 
 func (d *difference) newGroup(p *port) resource.TargetGroup {
