@@ -34,8 +34,8 @@ type desired struct {
 	machines  []string // the targets that Service and Nodes decide, whatever those in the cloud are
 	// selected are the targets if all machines existed.
 	selected cloud.Targets
-	// limited: the number of targets is. targetsOf are then those of existing target groups, by the identities of these,
-	// where they differ.
+	// limited: the number of targets is. targetsOf are then those of existing target groups, by the identities of
+	// these, where they differ.
 	limited   bool
 	targetsOf map[string]cloud.Targets
 }
