@@ -6,11 +6,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/openapi"
-	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/openapi/openapitest"
 )
 
 // The example of each request body is accepted, and is as the document says.
@@ -19,28 +17,9 @@ func TestExamplesAreAccepted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	synctest.Test(t, func(t *testing.T) {
-		cloud, err := emulator.New(emulator.Config{Seed: emulator.DualStackSeed(),
-			Middleware: openapitest.Middleware(t)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		table := newTable(t, "")
-		e := &examples{document: document, stage: table.Stage, sent: map[string]bool{}}
-		c := &tool{T: t, cloud: cloud, credential: newCredential(t, cloud, ways()[0]), known: map[string]string{}}
-		c.on("set-up", func(c *tool) { c.setUp(table.Stage) })
-		for _, r := range table.Resources {
-			d, err := describe(document, r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			c.on(r.Path, func(c *tool) { e.resource(newDrive(c, d)) })
-		}
-		for _, a := range table.Actions {
-			c.on(a.Operation, func(c *tool) { e.action(c, a) })
-		}
-		e.complete(t)
-	})
+	e := &examples{document: document, stage: newTable(t, "").Stage, sent: map[string]bool{}}
+	sendAll(t, document, emulator.Switches{}, e)
+	e.complete(t)
 }
 
 // examples sends the examples of the document.

@@ -3,16 +3,12 @@ package declaration
 import (
 	"fmt"
 	"net/http"
-	"regexp"
 	"slices"
-	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/openapi"
-	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/openapi/openapitest"
 )
 
 // What the document says about bodies is what is refused: a body with a value just outside a limit is, and one with a
@@ -23,32 +19,9 @@ func TestLimitsAreThoseOfTheDocument(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	synctest.Test(t, func(t *testing.T) {
-		cloud, err := emulator.New(emulator.Config{Seed: emulator.DualStackSeed(),
-			Switches: emulator.Switches{ApplicationProtocols: true}, Middleware: openapitest.Middleware(t)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		table := newTable(t, "")
-		l := &limiter{document: document, tried: map[*openapi.Schema]bool{}, probed: map[*openapi.Schema]bool{}}
-		c := &tool{T: t, cloud: cloud, credential: newCredential(t, cloud, ways()[0]),
-			known: map[string]string{}}
-		c.on("set-up", func(c *tool) { c.setUp(table.Stage) })
-		if c.known["token"], err = cloud.SubjectToken("", "", "", 24*time.Hour); err != nil {
-			t.Fatal(err)
-		}
-		for _, r := range table.Resources {
-			d, err := describe(document, r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			c.on(r.Path, func(c *tool) { l.resource(newDrive(c, d)) })
-		}
-		for _, a := range table.Actions {
-			c.on(a.Operation, func(c *tool) { l.action(c, a) })
-		}
-		l.complete(t)
-	})
+	l := &limiter{document: document, tried: map[*openapi.Schema]bool{}, probed: map[*openapi.Schema]bool{}}
+	sendAll(t, document, emulator.Switches{ApplicationProtocols: true}, l)
+	l.complete(t)
 }
 
 // limiter sends bodies at the limits of the document.
@@ -89,27 +62,18 @@ func (l *limiter) resource(d *drive) {
 	d.deleted()
 }
 
-// parameter is a part of a path pattern that stands for an object.
-var parameter = regexp.MustCompile(`\{\w+\}`)
-
 // action sends the bodies of an operation that neither creates nor changes an object.
 func (l *limiter) action(c *tool, a action) {
 	c.Helper()
-	method, pattern, _ := strings.Cut(a.Operation, " ")
-	of, _ := c.filled(a.Of).(string)
-	path := parameter.ReplaceAllLiteralString(pattern, of)
-	inner := *c
-	inner.form = l.document.Paths[pattern].Operations()[method].RequestBody.Content[formType].Schema != nil
-	d := &drive{tool: &inner, path: path}
-	body, _ := c.filled(parsed(c.T, a.Body)).(map[string]any)
-	limits := l.limits(pattern, method, nil)
-	d.refused(method, path, body, limits)
-	if status, answer := d.send(method, path, body); status >= http.StatusBadRequest {
-		c.Errorf("%s %s = %d %v", method, path, status, answer)
+	d, r := c.request(l.document, a)
+	limits, body := l.limits(r.pattern, r.method, nil), func() map[string]any { return r.body }
+	d.refused(r.method, r.path, r.body, limits)
+	if status, answer := d.send(r.method, r.path, r.body); status >= http.StatusBadRequest {
+		c.Errorf("%s %s = %d %v", r.method, r.path, status, answer)
 	}
-	d.accepted(method, path, func() map[string]any { return body }, limits)
-	d.probe(method, path, func() map[string]any { return body }, l, pattern, nil)
-	d.send(method, path, body)
+	d.accepted(r.method, r.path, body, limits)
+	d.probe(r.method, r.path, body, l, r.pattern, nil)
+	d.send(r.method, r.path, r.body)
 }
 
 // limits are what the document says about the body of an operation, except about fields that never change.

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
@@ -28,32 +27,9 @@ func TestValuesAreThoseOfTheDocument(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	synctest.Test(t, func(t *testing.T) {
-		// What PUT needs depends on Updates. With Merge, it is as the document says: a PUT can leave out anything.
-		cloud, err := emulator.New(emulator.Config{Seed: emulator.DualStackSeed(),
-			Switches:   emulator.Switches{ApplicationProtocols: true, Updates: emulator.Merge},
-			Middleware: openapitest.Middleware(t)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		table := newTable(t, "")
-		p := &prober{checker: checker, limiter: &limiter{document: document, probed: map[*openapi.Schema]bool{}}}
-		c := &tool{T: t, cloud: cloud, credential: newCredential(t, cloud, ways()[0]), known: map[string]string{}}
-		c.on("set-up", func(c *tool) { c.setUp(table.Stage) })
-		if c.known["token"], err = cloud.SubjectToken("", "", "", 24*time.Hour); err != nil {
-			t.Fatal(err)
-		}
-		for _, r := range table.Resources {
-			d, err := describe(document, r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			c.on(r.Path, func(c *tool) { p.resource(newDrive(c, d)) })
-		}
-		for _, a := range table.Actions {
-			c.on(a.Operation, func(c *tool) { p.action(c, a) })
-		}
-	})
+	// What PUT needs depends on Updates. With Merge, it is as the document says: a PUT can leave out anything.
+	sendAll(t, document, emulator.Switches{ApplicationProtocols: true, Updates: emulator.Merge}, &prober{
+		checker: checker, limiter: &limiter{document: document, probed: map[*openapi.Schema]bool{}}})
 }
 
 // prober sends bodies of which one part has another value.
@@ -87,14 +63,9 @@ func (p *prober) resource(d *drive) {
 // action sends the bodies of an operation that neither creates nor changes an object.
 func (p *prober) action(c *tool, a action) {
 	c.Helper()
-	method, pattern, _ := strings.Cut(a.Operation, " ")
-	of, _ := c.filled(a.Of).(string)
-	path := parameter.ReplaceAllLiteralString(pattern, of)
-	inner := *c
-	inner.form = p.document.Paths[pattern].Operations()[method].RequestBody.Content[formType].Schema != nil
-	body, _ := c.filled(parsed(c.T, a.Body)).(map[string]any)
-	p.probe(&drive{tool: &inner, path: path + "/"}, method, pattern, path, func() map[string]any { return body })
-	inner.send(method, path, body)
+	d, r := c.request(p.document, a)
+	p.probe(d, r.method, r.pattern, r.path, func() map[string]any { return r.body })
+	d.send(r.method, r.path, r.body)
 }
 
 // probe sends a body with each value in each part.
