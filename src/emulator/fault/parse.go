@@ -21,37 +21,50 @@ const effectKey = "effect"
 // setting is a key of a rule as people write it.
 type setting struct {
 	key string
-	// effect settings are nested in JSON and YAML, where number is whether the value is a number and no text.
-	effect, number bool
-	set            func(r *Rule, text string) error
+	// effect settings are nested in JSON and YAML.
+	effect bool
+	value
+}
+
+// value sets a field of a rule. In JSON and YAML it is a number or a text.
+type value struct {
+	number bool
+	set    func(r *Rule, text string) error
 }
 
 // settings are all keys, in the order in which they are documented.
 func settings() []setting {
 	return []setting{
-		{"id", false, false, plain(func(r *Rule) *string { return &r.ID })},
-		{"operation", false, false, plain(func(r *Rule) *string { return &r.Operation })},
-		{"path", false, false, plain(func(r *Rule) *string { return &r.Path })},
-		{"skip", false, true, parsed(strconv.Atoi, "a whole number", func(r *Rule) *int { return &r.Skip })},
-		{"count", false, true, parsed(strconv.Atoi, "a whole number", func(r *Rule) *int { return &r.Count })},
-		{"probability", false, true, parsed(float, "a number from 0 to 1",
-			func(r *Rule) *float64 { return &r.Probability })},
-		{"seed", false, true, parsed(unsigned, "a whole number, 0 or more", func(r *Rule) *uint64 { return &r.Seed })},
-		{"from", false, false, duration(func(r *Rule) *time.Duration { return &r.From })},
-		{"until", false, false, duration(func(r *Rule) *time.Duration { return &r.Until })},
-		{"kind", true, false, plain(func(r *Rule) *Kind { return &r.Effect.Kind })},
-		{"status", true, true, parsed(strconv.Atoi, "a whole number", func(r *Rule) *int { return &r.Effect.Status })},
-		{"message", true, false, plain(func(r *Rule) *string { return &r.Effect.Message })},
-		{"retryAfter", true, false, duration(func(r *Rule) *time.Duration { return &r.Effect.RetryAfter })},
-		{"delay", true, false, duration(func(r *Rule) *time.Duration { return &r.Effect.Delay })},
+		{"id", false, plain(func(r *Rule) *string { return &r.ID })},
+		{"operation", false, plain(func(r *Rule) *string { return &r.Operation })},
+		{"path", false, plain(func(r *Rule) *string { return &r.Path })},
+		{"skip", false, number(strconv.Atoi, "a whole number", func(r *Rule) *int { return &r.Skip })},
+		{"count", false, number(strconv.Atoi, "a whole number", func(r *Rule) *int { return &r.Count })},
+		{"probability", false, number(float, "a number from 0 to 1", func(r *Rule) *float64 { return &r.Probability })},
+		{"seed", false, number(unsigned, "a whole number, 0 or more", func(r *Rule) *uint64 { return &r.Seed })},
+		{"from", false, duration(func(r *Rule) *time.Duration { return &r.From })},
+		{"until", false, duration(func(r *Rule) *time.Duration { return &r.Until })},
+		{"kind", true, plain(func(r *Rule) *Kind { return &r.Effect.Kind })},
+		{"status", true, number(strconv.Atoi, "a whole number", func(r *Rule) *int { return &r.Effect.Status })},
+		{"message", true, plain(func(r *Rule) *string { return &r.Effect.Message })},
+		{"retryAfter", true, duration(func(r *Rule) *time.Duration { return &r.Effect.RetryAfter })},
+		{"delay", true, duration(func(r *Rule) *time.Duration { return &r.Effect.Delay })},
 	}
 }
 
-func plain[T ~string](field func(*Rule) *T) func(*Rule, string) error {
-	return func(r *Rule, text string) error {
+func plain[T ~string](field func(*Rule) *T) value {
+	return value{set: func(r *Rule, text string) error {
 		*field(r) = T(text)
 		return nil
-	}
+	}}
+}
+
+func number[T any](parse func(string) (T, error), allowed string, field func(*Rule) *T) value {
+	return value{true, parsed(parse, allowed, field)}
+}
+
+func duration(field func(*Rule) *time.Duration) value {
+	return value{set: parsed(time.ParseDuration, `a duration such as "1.5s" or "2m"`, field)}
 }
 
 func parsed[T any](parse func(string) (T, error), allowed string, field func(*Rule) *T) func(*Rule, string) error {
@@ -63,10 +76,6 @@ func parsed[T any](parse func(string) (T, error), allowed string, field func(*Ru
 		*field(r) = value
 		return nil
 	}
-}
-
-func duration(field func(*Rule) *time.Duration) func(*Rule, string) error {
-	return parsed(time.ParseDuration, `a duration such as "1.5s" or "2m"`, field)
 }
 
 func float(text string) (float64, error)   { return strconv.ParseFloat(text, 64) }
@@ -83,14 +92,22 @@ func keys(effect bool) []string {
 	return out
 }
 
+func find(key string) (found setting, is bool) {
+	for _, found = range settings() {
+		if found.key == key {
+			return found, true
+		}
+	}
+	return setting{}, false
+}
+
 // assign gives one setting of a rule a value.
 func (r *Rule) assign(key, text string) error {
-	all := settings()
-	i := slices.IndexFunc(all, func(s setting) bool { return s.key == key })
-	if i < 0 {
+	s, found := find(key)
+	if !found {
 		return fmt.Errorf("unknown key %q: %s", key, suggest(key, append(keys(true), keys(false)...)))
 	}
-	if err := all[i].set(r, text); err != nil {
+	if err := s.set(r, text); err != nil {
 		return fmt.Errorf("%s %w", key, err)
 	}
 	return nil
@@ -217,8 +234,8 @@ func (r *Rule) read(text []byte, effect bool) (nested json.RawMessage, err error
 		if err := r.assign(key, *value); err != nil {
 			return nil, err
 		}
-		if err := fits(key, member); err != nil {
-			return nil, err
+		if s, _ := find(key); s.number == isText(member) {
+			return nil, s.mistyped(member)
 		}
 	}
 	return nested, nil
@@ -238,17 +255,16 @@ func misplaced(key string, effect bool) error {
 	return fmt.Errorf("unknown key %q: %s", key, suggest(key, allowed))
 }
 
-// fits refuses a JSON value that has not the type of a setting: a string or a number.
-func fits(key string, member json.RawMessage) error {
-	quoted := strings.HasPrefix(strings.TrimSpace(string(member)), `"`)
-	number := slices.ContainsFunc(settings(), func(s setting) bool { return s.key == key && s.number })
-	switch {
-	case number && quoted:
-		return fmt.Errorf("%s must be a number, not %s: remove the quotes", key, member)
-	case !number && !quoted:
-		return fmt.Errorf("%s must be a text, not %s: add quotes", key, member)
+func isText(member json.RawMessage) bool {
+	return bytes.HasPrefix(bytes.TrimSpace(member), []byte(`"`))
+}
+
+// mistyped is the error about a JSON value that is a number instead of a text, or the reverse.
+func (s setting) mistyped(member json.RawMessage) error {
+	if s.number {
+		return fmt.Errorf("%s must be a number, not %s: remove the quotes", s.key, member)
 	}
-	return nil
+	return fmt.Errorf("%s must be a text, not %s: add quotes", s.key, member)
 }
 
 // scalar is the text of a JSON string, number or truth value; nil for null.
