@@ -6,24 +6,25 @@ import "slices"
 const shareThatStays = 4
 
 // approach returns the next set of targets on the way from the present ones to the chosen ones, and whether it is
-// another set than these. Present ones that are held stay. So do some that are serving, if few of those would; if none
-// is, each of them may be. All lists are sorted.
+// another set than these. The held ones, which are candidates, stay, and come back if they are not present. Some that
+// are serving stay, too, if few of those would; if none is, each of them may be. All lists are sorted.
 func (r *ranking) approach(seed uint64, limit int, chosen, present, serving, held []string) (next []string,
 	postponed bool) {
 	if len(serving) == 0 {
 		serving = present
 	}
-	leaving := without(present, chosen)
-	kept := common(leaving, held)
-	staying := sorted(common(chosen, present), kept)
+	kept := without(held, chosen)
+	staying := sorted(slices.DeleteFunc(slices.Clone(chosen), func(one string) bool {
+		return !contains(present, one) && !contains(held, one)
+	}), kept)
 	least := (min(limit, len(serving)) + shareThatStays - 1) / shareThatStays
 	missing := max(0, least-len(common(staying, serving)))
-	more := r.choose(seed, missing, common(without(leaving, kept), serving))
+	more := r.choose(seed, missing, common(without(without(present, chosen), kept), serving))
 	if len(kept) == 0 {
 		return sorted(chosen, more), len(more) > 0
 	}
 	next = sorted(staying, more)
-	added := r.choose(seed, max(0, limit-len(next)), without(chosen, present))
+	added := r.choose(seed, max(0, limit-len(next)), without(chosen, staying))
 	return sorted(next, added), true
 }
 

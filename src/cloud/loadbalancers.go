@@ -75,6 +75,9 @@ type Comparison struct {
 	LeftOut bool
 	// Postponed means that some targets change later, which is no drift. It has to be checked again, too.
 	Postponed bool
+	// Continues means that the plan changes only targets, which nobody else has changed. If a change of targets was
+	// postponed, this is that change.
+	Continues bool
 	// Notices are for the owner of the Service. Their order is stable.
 	Notices []Notice
 }

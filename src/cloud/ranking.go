@@ -65,6 +65,22 @@ func (r *ranking) withUsual(candidates []string) *ranking {
 	return &prepared
 }
 
+// withReady returns the ranking as if the Nodes of these machines were ready.
+func (r *ranking) withReady(machines []string) *ranking {
+	if r == nil {
+		return nil
+	}
+	changed := *r
+	changed.notReady = slices.Clone(r.notReady)
+	for _, machine := range machines {
+		if at, is := slices.BinarySearch(r.machines, machine); is {
+			changed.notReady[at] = false
+		}
+	}
+	changed.all, changed.usual = changed.newPool(r.machines), pool{}
+	return &changed
+}
+
 // poolOf returns the pool of the candidates, which do not change.
 func (r *ranking) poolOf(candidates []string) pool {
 	switch {

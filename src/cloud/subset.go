@@ -37,7 +37,7 @@ func (t Targets) Subset(uid string, limit int, observed, held []string) Targets 
 	chosen := ranking.chooseReady(seed, limit, candidates, observed)
 	present := common(observed, candidates)
 	serving := ranking.ready(sorted(common(present, t.Identities), common(present, t.Unknown)))
-	chosen, t.Postponed = ranking.approach(seed, limit, chosen, present, serving, held)
+	chosen, t.Postponed = ranking.approach(seed, limit, chosen, present, serving, common(held, candidates))
 	all, names := t.Identities, t.Names
 	t = t.among(chosen)
 	if len(t.Identities) == 0 {
@@ -46,12 +46,13 @@ func (t Targets) Subset(uid string, limit int, observed, held []string) Targets 
 	return t
 }
 
-// Preferred returns the targets that Subset would choose if all Nodes were ready, and the observed ones, which are
-// sorted.
-func (t Targets) Preferred(uid string, limit int, observed []string) Targets {
-	machines := t.Machines()
-	chosen := t.rankingOf(machines).choose(hashOf(uid), limit, machines)
-	return t.among(slices.Compact(sorted(chosen, common(observed, machines))))
+// IfAllExisted returns the targets as they would be if the machines that Only left out existed, and their Nodes were
+// ready, and whether there are such machines.
+func (t Targets) IfAllExisted() (whole Targets, missing bool) {
+	if t.whole == nil {
+		return t, false
+	}
+	return *t.whole, true
 }
 
 // rankingOf returns the ranking of the targets, or of these machines if there is none.

@@ -58,6 +58,7 @@ type Targets struct {
 	machines []string                   // what Machines returns; nil if it is not computed yet
 	lastOnly *atomic.Pointer[existence] // nil if it is not worth while to keep it
 	ranking  *ranking                   // of all machines of eligible Nodes
+	whole    *Targets                   // what IfAllExisted returns; nil if Only left out none
 }
 
 // ChooseTargets returns the machines of all Nodes that may receive traffic: those that are not excluded by the standard
@@ -189,7 +190,7 @@ func filterByNode(ready map[string]bool, identities, names []string) (filteredId
 // Only returns the targets whose machines are in existing. Machines in unknown are in Unknown of the result. Both
 // lists are sorted, and must not be changed afterwards.
 func (t Targets) Only(existing, unknown []string) Targets {
-	if len(existing) == len(t.Identities)+len(t.Joining) {
+	if len(existing) == len(t.Machines()) {
 		return t
 	}
 	if t.lastOnly == nil {
@@ -212,7 +213,7 @@ type existence struct {
 
 // with returns the targets with the lists of others.
 func (t Targets) with(others Targets) Targets {
-	t.Incomplete, t.machines, t.lastOnly, t.ranking = true, nil, nil, others.ranking
+	t.Incomplete, t.machines, t.lastOnly, t.ranking, t.whole = true, nil, nil, others.ranking, others.whole
 	t.Identities, t.Names, t.Joining, t.JoiningNames, t.Unknown, t.UnknownNames = others.Identities, others.Names,
 		others.Joining, others.JoiningNames, others.Unknown, others.UnknownNames
 	return t
@@ -225,6 +226,8 @@ func (t Targets) divide(existing, unknown []string) Targets {
 	joining, joiningNames := matching(unknown, t.Joining, t.JoiningNames)
 	found.Unknown, found.UnknownNames = sortByIdentity(append(nodes, joining...), append(names, joiningNames...))
 	found.ranking = t.ranking.withUsual(found.Identities)
+	t.ranking = t.ranking.withReady(without(t.Machines(), found.Machines())).withUsual(t.Identities)
+	found.whole = &t
 	return found
 }
 

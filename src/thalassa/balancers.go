@@ -39,7 +39,7 @@ func newBalancers(c cloudconfig.Config, known *inventory.Inventory) *balancers {
 	return &balancers{
 		config: c, settings: balancer.NewConfig(c), inventory: known,
 		executor: &executor{inventory: known, removals: &removals{},
-			targets: store.NewTTLCache[targetWrite](time.Hour)},
+			targets: store.NewTTLCache[targetWrite](targetWriteAge)},
 		writes: store.NewTTLCache[lastWrite](time.Hour),
 		began:  sync.OnceValue(time.Now),
 	}
@@ -112,22 +112,20 @@ func (b *balancers) Apply(ctx context.Context, service *corev1.Service, plan clo
 	return made, err
 }
 
-// held returns the machines of the latest writes of target groups, by the identities of these, if health checks may not
-// have accepted all of the machines since. A process that has just begun does not know the writes of the one before: it
-// holds all machines of a group that it has not written.
-func (b *balancers) held(groups []resource.TargetGroup) map[string][]string {
-	held := map[string][]string{}
+// writesOf returns the latest writes of the targets of target groups, by the identities of these. A process does not
+// know the writes of the one before. While these may be recent, it counts itself as one, of the targets that there are.
+func (b *balancers) writesOf(groups []resource.TargetGroup) map[string]balancer.TargetWrite {
+	writes := make(map[string]balancer.TargetWrite, len(groups))
 	began := b.began()
 	for _, group := range groups {
 		write, known := b.executor.targets.Get(group.ID)
-		if !known {
+		if !known && time.Since(began) < targetWriteAge {
 			write = targetWrite{began, group.Machines}
 		}
-		if group.HealthCheck != nil && time.Since(write.at) < group.HealthCheck.AcceptsWithin() {
-			held[group.ID] = write.machines
-		}
+		recent := group.HealthCheck != nil && time.Since(write.at) < group.HealthCheck.AcceptsWithin()
+		writes[group.ID] = balancer.TargetWrite{Machines: write.machines, Recent: recent}
 	}
-	return held
+	return writes
 }
 
 // Refresh implements cloud.LoadBalancers.

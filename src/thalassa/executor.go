@@ -31,10 +31,13 @@ type executor struct {
 	// separately: the cloud refused listeners in the creation of a load balancer, so they are created afterwards.
 	separately atomic.Bool
 	removals   *removals
-	// targets are the last writes of limited targets, by the identities of the target groups, for longer than health
-	// checks may need.
+	// targets are the last writes of limited targets, by the identities of the target groups.
 	targets *store.TTLCache[targetWrite]
 }
+
+// targetWriteAge is how long a write of limited targets is remembered. Health checks need 55 minutes at most to accept
+// machines, and the Service is compared again at most five minutes later.
+const targetWriteAge = 2 * time.Hour
 
 // targetWrite is a write of the targets of a target group.
 type targetWrite struct {

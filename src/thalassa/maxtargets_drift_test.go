@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/thalassa-cloud/client-go/iaas"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
@@ -42,6 +43,83 @@ func TestMaxTargetsDrift(t *testing.T) {
 			l.reported(mode, "LoadBalancerDrifted", "2 machines become")
 		})
 	}
+}
+
+// TestMaxTargetsDriftBetweenSteps: what somebody else changes while new targets are being checked is drift, and the
+// targets that were to leave afterwards leave. If drift is not repaired, they leave when the Service changes.
+func TestMaxTargetsDriftBetweenSteps(t *testing.T) {
+	for _, mode := range []string{"repair", "report", "off"} {
+		for _, change := range []string{"the targets of a port", "a target group"} {
+			what := change + ", " + mode
+			synctest.Test(t, func(t *testing.T) {
+				l := newFeatureLab(t)
+				l.config.LoadBalancer.Drift = mode
+				l.restart()
+				nodes, web := l.nodes("a"), serviceWith(annotated("max-targets", "1", "health-check-interval", "60",
+					"health-check-timeout", "59", "health-check-up-threshold", "10")) // 659 s
+				setReady(nodes)
+				l.settle(web, nodes)
+				first := l.targetCount("before", 1)
+				cluster := l.watching(web)
+				<-time.After(time.Hour)
+				preferred := l.preferredNode(web, first[0])
+				if _, err := cluster.CoreV1().Nodes().Create(t.Context(), preferred,
+					metav1.CreateOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				<-time.After(time.Minute)
+				both := l.targetCount("between the steps", 2)
+				l.warnings()
+				if change == "a target group" {
+					l.setTargetPort("443", 1)
+				} else {
+					l.setTargets("443", first...)
+				}
+				<-time.After(8 * time.Minute)
+				repaired := slices.Equal(l.targetsOfPort("443"), both) && l.targetPort("443") == 30443
+				if repaired != (mode == "repair") {
+					t.Errorf("%s: the targets are %v on port %d", what, l.targetsOfPort("443"), l.targetPort("443"))
+				}
+				if mode == "off" {
+					l.reported(what)
+				} else {
+					l.reported(what, "LoadBalancerDrifted", "443")
+				}
+				<-time.After(time.Hour)
+				if mode != "repair" {
+					if later := l.targetsOfPort("80"); !slices.Equal(later, both) {
+						t.Errorf("%s: %v became %v while there is drift", what, both, later)
+					}
+					annotated("idle-connection-timeout", "77")(web)
+					if _, err := cluster.CoreV1().Services(web.Namespace).Update(t.Context(), web,
+						metav1.UpdateOptions{}); err != nil {
+						t.Fatal(err)
+					}
+					<-time.After(time.Hour)
+				}
+				if last := l.targetCount(what, 1); slices.Equal(last, first) {
+					t.Errorf("%s: %v became %v at the end", what, both, last)
+				}
+			})
+		}
+	}
+}
+
+// setTargetPort changes the port of the target group, as somebody else does.
+func (l *lab) setTargetPort(port string, targetPort int) {
+	l.Helper()
+	group := l.groupOfPort(port)
+	if _, err := l.api().UpdateTargetGroup(l.Context(), iaas.UpdateTargetGroupRequest{Identity: group.Identity,
+		UpdateTargetGroup: iaas.UpdateTargetGroup{Name: group.Name, Labels: group.Labels, TargetPort: targetPort,
+			Protocol: group.Protocol, HealthCheck: group.HealthCheck}}); err != nil {
+		l.Fatal(err)
+	}
+}
+
+// targetPort returns the port to which the target group of a port sends.
+func (l *lab) targetPort(port string) int {
+	l.Helper()
+	return l.groupOfPort(port).TargetPort
 }
 
 // setTargets replaces the targets of the port's target groups, or of all if it is empty, as somebody else does.

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/thalassa-cloud/client-go/iaas"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -22,17 +23,23 @@ const attach = "POST /v1/loadbalancer-target-groups/{id}/attachments"
 // targetsOfPort returns the machines of the port's target group, sorted.
 func (l *lab) targetsOfPort(port string) []string {
 	l.Helper()
+	return l.machines(l.groupOfPort(port).Name)
+}
+
+// groupOfPort returns the port's target group.
+func (l *lab) groupOfPort(port string) iaas.VpcLoadbalancerTargetGroup {
+	l.Helper()
 	groups, err := l.api().ListTargetGroups(l.Context(), nil)
 	if err != nil {
 		l.Fatal(err)
 	}
-	for _, group := range groups {
-		if group.Labels[label.ServicePort] == port {
-			return l.machines(group.Name)
-		}
+	at := slices.IndexFunc(groups, func(group iaas.VpcLoadbalancerTargetGroup) bool {
+		return group.Labels[label.ServicePort] == port
+	})
+	if at < 0 {
+		l.Fatalf("port %s has no target group", port)
 	}
-	l.Fatalf("port %s has no target group", port)
-	return nil
+	return groups[at]
 }
 
 // exclude excludes the Node of a machine from load balancers.

@@ -252,3 +252,62 @@ func TestMaxTargetsAndNodesLeftOut(t *testing.T) {
 		})
 	}
 }
+
+// TestMaxTargetsAndMissingMachines: a node whose machine does not exist is reported if it would take a place before the
+// nodes that can, also while nodes that would take one before it are not ready, and while a machine has two Nodes.
+func TestMaxTargetsAndMissingMachines(t *testing.T) {
+	for _, missing := range []int{0, 1, 2} {
+		for _, twin := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				l := newFeatureLab(t)
+				nodes, web := l.nodes("a", "b", "c", "d", "e"), serviceWith(annotated("max-targets", "2"))
+				order := preferredFirst(nodes, web)
+				setReady(order[2:])
+				if err := l.emulator.DeleteMachine(machineOf(order[2+missing])); err != nil {
+					t.Fatal(err)
+				}
+				if twin { // the network of one of two Nodes is missing
+					other := order[0].DeepCopy()
+					other.Name = "twin"
+					other.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeNetworkUnavailable,
+						Status: corev1.ConditionTrue}}
+					nodes = append(nodes, other)
+				}
+				l.settle(web, nodes)
+				l.targetCount("without the machine", 2)
+				want := ""
+				if missing < 2 {
+					want = ": " + order[2+missing].Name + "."
+				}
+				messages := strings.Join(l.reportedLeftOut(), "\n")
+				if !strings.Contains(messages, want) || want == "" && messages != "" {
+					t.Errorf("ready node %d has no machine, two Nodes on a machine: %t: reported %q, want %q",
+						missing+1, twin, messages, want)
+				}
+			})
+		}
+	}
+}
+
+// preferredFirst returns the nodes in the order in which they take places of the Service.
+func preferredFirst(nodes []*corev1.Node, service *corev1.Service) []*corev1.Node {
+	targets, order := cloud.ChooseTargets(nodes, identify), []*corev1.Node{}
+	for limit := range len(nodes) {
+		for _, node := range nodes {
+			chosen := targets.Identities
+			if limit+1 < len(nodes) {
+				chosen = targets.Subset(string(service.UID), limit+1, nil, nil).Identities
+			}
+			if slices.Contains(chosen, machineOf(node)) && !slices.Contains(order, node) {
+				order = append(order, node)
+			}
+		}
+	}
+	return order
+}
+
+// machineOf returns the machine of a node.
+func machineOf(node *corev1.Node) string {
+	machine, _ := identify(node)
+	return machine
+}

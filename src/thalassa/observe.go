@@ -45,7 +45,7 @@ func (b *balancers) completed(ctx context.Context, service *corev1.Service, o ba
 		}
 	}
 	o.Irremovable = b.executor.removals.irremovable(o.Groups)
-	o.Held = b.held(o.Groups)
+	o.Writes = b.writesOf(o.Groups)
 	return o, nil
 }
 

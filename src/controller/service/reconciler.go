@@ -56,7 +56,7 @@ func (r *reconciler) ensure(ctx context.Context, s *serviceState, req request) (
 			return nil, r.withRetryAfter(err)
 		}
 		if pass == 1 {
-			cause = s.updateCause(req, found.Machines, messageOf(found.Refused))
+			cause = s.updateCause(req, found)
 		}
 		s.observe(req.service, found)
 		r.reportNotices(s, req.service, noticesOf(s, req, cause, found))

@@ -116,14 +116,16 @@ type sentEvent struct {
 }
 
 // updateCause records the request and its machines, and returns the cause of differences: what changed since the last
-// reconciliation. Refused is the reason why something is refused, or "". If something was refused before and is not
-// refused any more, the cause is the Service.
-func (s *serviceState) updateCause(req request, machines []string, refused string) cause {
+// reconciliation. If something was refused before and is not refused any more, the cause is the Service. A change of
+// targets that was postponed has the cause that it had before.
+func (s *serviceState) updateCause(req request, found cloud.Comparison) cause {
+	machines, refused := found.Machines, messageOf(found.Refused)
 	same := s.service != nil && cloud.SameDesired(s.service, req.service) && (s.refused == "" || s.refused == refused)
+	postponed := found.Continues && !s.postponedSince.IsZero()
 	targets := slices.Equal(s.machines, machines) && slices.Equal(s.joining, req.targets.Joining) &&
-		s.incomplete == req.targets.Incomplete
+		s.incomplete == req.targets.Incomplete && !postponed
 	switch {
-	case same && targets && s.postponedSince.IsZero() && (s.inSync || s.cause == causeDrift):
+	case same && targets && (s.inSync || s.cause == causeDrift):
 		s.cause = causeDrift
 	case same && (s.inSync || s.cause == causeNodes || s.cause == causeDrift):
 		s.cause = causeNodes

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"errors"
 	"reflect"
 	"testing"
 	"time"
@@ -88,18 +89,40 @@ func TestUpdateCause(t *testing.T) {
 			}
 			req := request{service: tt.service, targets: cloud.Targets{Joining: tt.joining}}
 			s.refused = "SCTP"
-			if got := s.updateCause(req, tt.machines, "SCTP"); got != tt.want ||
+			found := cloud.Comparison{Machines: tt.machines, Refused: errors.New(s.refused)}
+			if got := s.updateCause(req, found); got != tt.want ||
 				s.inSync != (tt.inSync && got == causeDrift) {
 				t.Errorf("cause %s, settled %v; want %s", got, s.inSync, tt.want)
 			}
-			if got := s.updateCause(req, tt.machines, "SCTP"); tt.want == causeDrift && got != causeDrift {
+			if got := s.updateCause(req, found); tt.want == causeDrift && got != causeDrift {
 				t.Errorf("the same comparison again has the cause %s", got)
 			}
 			s.inSync = tt.inSync
-			if got := s.updateCause(req, tt.machines, ""); got != causeService || s.inSync {
+			found.Refused = nil
+			if got := s.updateCause(req, found); got != causeService || s.inSync {
 				t.Errorf("when nothing is refused any more the cause is %s, settled %v", got, s.inSync)
 			}
 		})
+	}
+}
+
+// TestPostponedChangeOfTargets: only a plan that continues a postponed change of targets has the cause of that change.
+func TestPostponedChangeOfTargets(t *testing.T) {
+	web, req := &corev1.Service{}, request{targets: cloud.Targets{}}
+	req.service = web
+	for _, tt := range []struct {
+		postponed, continues bool
+		want                 cause
+	}{{false, false, causeDrift}, {false, true, causeDrift}, {true, false, causeDrift}, {true, true, causeNodes}} {
+		s := &serviceState{}
+		s.service, s.cause = web, causeNodes
+		s.recordInSync(web, cloud.Comparison{Postponed: tt.postponed})
+		for range 2 {
+			if got := s.updateCause(req, cloud.Comparison{Continues: tt.continues}); got != tt.want {
+				t.Errorf("postponed: %t, continued: %t: the cause is %s, want %s", tt.postponed, tt.continues, got,
+					tt.want)
+			}
+		}
 	}
 }
 

@@ -29,9 +29,11 @@ func (r Request) Compare(targets, usable cloud.Targets, references References) (
 	found.Notices = append(notices, d.irremovableNotices(o)...)
 	if balancer := o.Balancer(); balancer != nil {
 		d.compareWith(r.service, *balancer, o, managed, &found)
-		return found, false
+	} else {
+		creates = d.compareWithNone(r.service, o, managed, &found)
 	}
-	return found, d.compareWithNone(r.service, o, managed, &found)
+	found.Continues = d.continues(o, found.Plan)
+	return found, creates
 }
 
 // Await returns the comparison while a load balancer may have been created for the Service already: nothing is written

@@ -46,12 +46,12 @@ func (d *desired) limitTargets(r Request, all, usable cloud.Targets) {
 	different := slices.ContainsFunc(groups, func(group *resource.TargetGroup) bool {
 		return !slices.Equal(group.Machines, d.machines)
 	})
-	if different || usable.DependOn(d.machines) {
-		d.selected = usable.Subset(uid, limit, machinesOf(groups), nil)
+	different = different || usable.DependOn(d.machines)
+	if different {
 		d.targetsOf = r.nextTargets(groups, usable, limit, invalid)
 	}
-	if len(usable.Identities)+len(usable.Joining) < len(all.Machines()) {
-		d.selected = all.Preferred(uid, limit, machinesOf(groups))
+	if whole, missing := usable.IfAllExisted(); different || missing {
+		d.selected = whole.Subset(uid, limit, machinesOf(groups), nil)
 	}
 	if len(usable.Identities) >= limit {
 		d.selected.Unidentified = nil // other nodes have their places
@@ -63,7 +63,10 @@ func (r Request) nextTargets(groups []*resource.TargetGroup, usable cloud.Target
 	invalid bool) map[string]cloud.Targets {
 	all := map[string]cloud.Targets{}
 	for _, group := range groups {
-		held := r.observed.Held[group.ID]
+		var held []string
+		if write := r.observed.Writes[group.ID]; write.Recent {
+			held = write.Machines
+		}
 		if invalid { // no target is removed because of it: too many are no failure, too few may be one
 			held = group.Machines
 		}
@@ -86,6 +89,14 @@ func (d desired) targets(group resource.TargetGroup) cloud.Targets {
 func (d desired) postponed(o Observed) bool {
 	return len(d.targetsOf) > 0 && slices.ContainsFunc(d.groupsOfPorts(o), func(group *resource.TargetGroup) bool {
 		return d.targetsOf[group.ID].Postponed
+	})
+}
+
+// continues reports whether a plan changes only targets of target groups that have those that were last written.
+func (d desired) continues(o Observed, plan cloud.Plan) bool {
+	return d.limited && !slices.ContainsFunc(plan, func(operation cloud.Operation) bool {
+		write, is := operation.Object.(SetMachines)
+		return !is || !slices.Equal(write.TargetGroup.Machines, o.Writes[write.TargetGroup.ID].Machines)
 	})
 }
 

@@ -28,11 +28,17 @@ type Observed struct {
 	UnprovenGroups []resource.SecurityGroup
 	// GroupsError is why the security groups are not known; nil if they are, or if none is needed.
 	GroupsError error
-	// Held are the machines of the latest writes of target groups, by the identities of these, if the writes are so
-	// recent that health checks may not have accepted all of the machines yet. They are sorted.
-	Held map[string][]string
+	// Writes are the latest writes of the targets of all Groups, by the identities of these.
+	Writes map[string]TargetWrite
 	// Irremovable are the identities of target groups whose health check the cloud does not remove.
 	Irremovable map[string]bool
+}
+
+// TargetWrite is the latest write of the targets of a target group.
+type TargetWrite struct {
+	Machines []string // sorted; nil if the write is not known
+	// Recent means that health checks may not have accepted all of the machines since.
+	Recent bool
 }
 
 // Balancer returns the load balancer that is in use, nil if there is none.
