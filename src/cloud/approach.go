@@ -2,7 +2,7 @@ package cloud
 
 import "slices"
 
-// shareThatStays is the part of the targets that one write leaves: one of four.
+// shareThatStays is the part of the limit that one write leaves as it is: one of four.
 const shareThatStays = 4
 
 // approach returns the next set of targets on the way from the present ones to the chosen ones, and whether it is
@@ -17,7 +17,7 @@ func (r *ranking) approach(seed uint64, limit int, chosen, present, serving, hel
 	staying := sorted(slices.DeleteFunc(slices.Clone(chosen), func(one string) bool {
 		return !contains(present, one) && !contains(held, one)
 	}), kept)
-	least := (min(limit, len(serving)) + shareThatStays - 1) / shareThatStays
+	least := min((limit+shareThatStays-1)/shareThatStays, len(serving))
 	missing := max(0, least-len(common(staying, serving)))
 	more := r.choose(seed, missing, common(without(without(present, chosen), kept), serving))
 	if len(kept) == 0 {

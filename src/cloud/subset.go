@@ -24,7 +24,7 @@ func addZone(zoneOf map[string]string, machine string, node *corev1.Node) {
 // ready fill places that would be empty. If no machine of the subset can be added, the limit is exceeded.
 //
 // Machines are added before others are removed: if few of the observed targets that serve would stay, some more stay
-// until the new ones are in use, and the limit is exceeded for that time. The held ones are those that the cloud had
+// until the new ones serve, and the limit is exceeded for that time. The held ones are those that the cloud had
 // after a change so recent that it may not use all of them yet. Then no other machine takes the place of one of them.
 // In both cases Postponed is set. Targets serve if they are usable or unknown, and their Nodes are ready.
 func (t Targets) Subset(uid string, limit int, observed, held []string) Targets {
@@ -35,15 +35,13 @@ func (t Targets) Subset(uid string, limit int, observed, held []string) Targets 
 	ranking := t.rankingOf(candidates)
 	seed := hashOf(uid)
 	chosen := ranking.chooseReady(seed, limit, candidates, observed)
+	if len(common(chosen, t.Identities)) == 0 {
+		chosen = sorted(chosen, ranking.chooseReady(seed, limit, t.Identities, nil))
+	}
 	present := common(observed, candidates)
 	serving := ranking.ready(sorted(common(present, t.Identities), common(present, t.Unknown)))
 	chosen, t.Postponed = ranking.approach(seed, limit, chosen, present, serving, common(held, candidates))
-	all, names := t.Identities, t.Names
-	t = t.among(chosen)
-	if len(t.Identities) == 0 {
-		t.Identities, t.Names = matching(ranking.chooseReady(seed, limit, all, nil), all, names)
-	}
-	return t
+	return t.among(chosen)
 }
 
 // IfAllExisted returns the targets as they would be if the machines that Only left out existed, and their Nodes were

@@ -52,6 +52,47 @@ func TestSubsetDependsOnObserved(t *testing.T) {
 	}
 }
 
+// TestSubsetStaysLarge: while no machine of the subset can serve, the targets that can do not become fewer with each
+// step.
+func TestSubsetStaysLarge(t *testing.T) {
+	t.Parallel()
+	const limit = 25
+	all := zonedNodes(40, 40)
+	first := subsetOf(all, 1, limit)
+	isFirst := func(node *corev1.Node) bool { return contains(first, node.Name) }
+	for name, tt := range map[string]struct {
+		change  func(*corev1.Node) *corev1.Node // of each node of the subset
+		present []string
+		want    int // targets that serve
+	}{
+		"the subset has lost its network": {withoutNetwork, first, limit},
+		"it is not ready, and a limit is set": {func(node *corev1.Node) *corev1.Node {
+			return withReady([]*corev1.Node{node}, func(string) bool { return false })[0]
+		}, ChooseTargets(all, byName).Identities, 7},
+	} {
+		for _, checked := range []bool{true, false} {
+			nodes, present, held := slices.Clone(all), tt.present, []string(nil)
+			for i, node := range nodes {
+				if isFirst(node) {
+					nodes[i] = tt.change(node)
+				}
+			}
+			targets := ChooseTargets(nodes, byName)
+			for step := range 8 {
+				next := targets.Subset(uidOf(1), limit, present, held).Over(present)
+				if serving := len(without(next, first)); serving != tt.want {
+					t.Errorf("%s: %d targets serve after step %d, want %d", name, serving, step, tt.want)
+				}
+				held = nil
+				if checked && !slices.Equal(next, present) {
+					held = next
+				}
+				present = next
+			}
+		}
+	}
+}
+
 // TestMachinesAreOneList: Services with the same nodes get one list of machines, also while a node is joining, and
 // those that lack some get another one.
 func TestMachinesAreOneList(t *testing.T) {

@@ -333,7 +333,7 @@ func TestSubsetAddsBeforeItRemoves(t *testing.T) {
 			}
 			next := targets.Subset(uidOf(service), limit, present, nil)
 			stay := len(common(present, next.Identities))
-			if least := (min(limit, len(present)) + 3) / 4; stay < least {
+			if least := min((limit+3)/4, len(present)); stay < least {
 				t.Errorf("%d of %d of %d targets stay, want %d", stay, len(present), limit, least)
 			}
 			if next.Postponed == slices.Equal(next.Identities, want) ||

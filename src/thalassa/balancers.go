@@ -65,6 +65,9 @@ func (b *balancers) Diff(ctx context.Context, service *corev1.Service,
 		return cloud.Comparison{}, err
 	}
 	request := b.settings.Request(service, o)
+	if request.LimitsTargets() {
+		request = request.WithWrites(b.writesOf(o.Groups))
+	}
 	found, creates := request.Compare(targets, usable, b.lookUp(ctx, request, o))
 	if !creates {
 		return found, nil
@@ -113,14 +116,19 @@ func (b *balancers) Apply(ctx context.Context, service *corev1.Service, plan clo
 }
 
 // writesOf returns the latest writes of the targets of target groups, by the identities of these. A process does not
-// know the writes of the one before. While these may be recent, it counts itself as one, of the targets that there are.
+// know the writes of the one before. While these may be recent, its start counts as a write of the targets that it
+// finds.
 func (b *balancers) writesOf(groups []resource.TargetGroup) map[string]balancer.TargetWrite {
 	writes := make(map[string]balancer.TargetWrite, len(groups))
 	began := b.began()
 	for _, group := range groups {
 		write, known := b.executor.targets.Get(group.ID)
 		if !known && time.Since(began) < targetWriteAge {
-			write = targetWrite{began, group.Machines}
+			write.at = began
+		}
+		if write.machines == nil && !write.at.IsZero() {
+			write.machines = group.Machines
+			b.executor.targets.Put(group.ID, write)
 		}
 		recent := group.HealthCheck != nil && time.Since(write.at) < group.HealthCheck.AcceptsWithin()
 		writes[group.ID] = balancer.TargetWrite{Machines: write.machines, Recent: recent}

@@ -31,18 +31,18 @@ type executor struct {
 	// separately: the cloud refused listeners in the creation of a load balancer, so they are created afterwards.
 	separately atomic.Bool
 	removals   *removals
-	// targets are the last writes of limited targets, by the identities of the target groups.
+	// targets are the last writes of targets, by the identities of the target groups.
 	targets *store.TTLCache[targetWrite]
 }
 
-// targetWriteAge is how long a write of limited targets is remembered. Health checks need 55 minutes at most to accept
+// targetWriteAge is how long a write of targets is remembered. Health checks need 55 minutes at most to accept
 // machines, and the Service is compared again at most five minutes later.
 const targetWriteAge = 2 * time.Hour
 
 // targetWrite is a write of the targets of a target group.
 type targetWrite struct {
 	at       time.Time
-	machines []string
+	machines []string // nil: those that the group has when a limit is applied to it
 }
 
 // execution is one plan being carried out.
@@ -209,9 +209,14 @@ func (e *execution) setMachines(ctx context.Context, o balancer.SetMachines) (er
 		return err
 	}
 	err = e.inventory.SetMachines(ctx, o.TargetGroup, o.Machines)
-	if o.Limited && (err == nil || client.Uncertain(err)) {
-		e.targets.Put(o.TargetGroup.ID, targetWrite{time.Now(), o.Machines})
+	if err != nil && !client.Uncertain(err) {
+		return err
 	}
+	write := targetWrite{at: time.Now()}
+	if o.Limited { // others may be thousands
+		write.machines = o.Machines
+	}
+	e.targets.Put(o.TargetGroup.ID, write)
 	return err
 }
 

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/thalassa-cloud/client-go/iaas"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
@@ -45,36 +47,50 @@ func TestMaxTargetsDrift(t *testing.T) {
 	}
 }
 
+// slowHealthChecks accept a target after 659 seconds.
+func slowHealthChecks(maxTargets string) *corev1.Service {
+	return serviceWith(annotated("max-targets", maxTargets, "health-check-interval", "60", "health-check-timeout", "59",
+		"health-check-up-threshold", "10"))
+}
+
+// betweenSteps returns the Service of a lab in which a node takes the place of the only target, which stays while
+// health checks have not accepted the new one. The targets are sorted.
+func (l *lab) betweenSteps(mode string) (web *corev1.Service, cluster *fake.Clientset, first, both []string) {
+	l.Helper()
+	l.config.LoadBalancer.Drift = mode
+	l.restart()
+	nodes, web := l.nodes("a"), slowHealthChecks("1")
+	setReady(nodes)
+	l.settle(web, nodes)
+	first = l.targetCount("before", 1)
+	cluster = l.watching(web)
+	<-time.After(time.Hour)
+	if _, err := cluster.CoreV1().Nodes().Create(l.Context(), l.preferredNode(web, first[0]),
+		metav1.CreateOptions{}); err != nil {
+		l.Fatal(err)
+	}
+	<-time.After(time.Minute)
+	both = l.targetCount("between the steps", 2)
+	l.warnings()
+	return web, cluster, first, both
+}
+
 // TestMaxTargetsDriftBetweenSteps: what somebody else changes while new targets are being checked is drift, and the
 // targets that were to leave afterwards leave. If drift is not repaired, they leave when the Service changes.
 func TestMaxTargetsDriftBetweenSteps(t *testing.T) {
-	for _, mode := range []string{"repair", "report", "off"} {
-		for _, change := range []string{"the targets of a port", "a target group"} {
+	changes := map[string]func(l *lab, first, last []string){
+		"the new target is removed": func(l *lab, first, _ []string) { l.setTargets("443", first...) },
+		"the old target is removed": func(l *lab, _, last []string) { l.setTargets("", last...) },
+		"a target group is changed": func(l *lab, _, _ []string) { l.setTargetPort("443", 1) },
+	}
+	for change, apply := range changes {
+		for _, mode := range []string{"repair", "report", "off"} {
 			what := change + ", " + mode
 			synctest.Test(t, func(t *testing.T) {
 				l := newFeatureLab(t)
-				l.config.LoadBalancer.Drift = mode
-				l.restart()
-				nodes, web := l.nodes("a"), serviceWith(annotated("max-targets", "1", "health-check-interval", "60",
-					"health-check-timeout", "59", "health-check-up-threshold", "10")) // 659 s
-				setReady(nodes)
-				l.settle(web, nodes)
-				first := l.targetCount("before", 1)
-				cluster := l.watching(web)
-				<-time.After(time.Hour)
-				preferred := l.preferredNode(web, first[0])
-				if _, err := cluster.CoreV1().Nodes().Create(t.Context(), preferred,
-					metav1.CreateOptions{}); err != nil {
-					t.Fatal(err)
-				}
-				<-time.After(time.Minute)
-				both := l.targetCount("between the steps", 2)
-				l.warnings()
-				if change == "a target group" {
-					l.setTargetPort("443", 1)
-				} else {
-					l.setTargets("443", first...)
-				}
+				web, cluster, first, both := l.betweenSteps(mode)
+				last := slices.DeleteFunc(slices.Clone(both), func(one string) bool { return one == first[0] })
+				apply(l, first, last)
 				<-time.After(8 * time.Minute)
 				repaired := slices.Equal(l.targetsOfPort("443"), both) && l.targetPort("443") == 30443
 				if repaired != (mode == "repair") {
@@ -85,10 +101,11 @@ func TestMaxTargetsDriftBetweenSteps(t *testing.T) {
 				} else {
 					l.reported(what, "LoadBalancerDrifted", "443")
 				}
+				before := l.targetsOfPort("80")
 				<-time.After(time.Hour)
 				if mode != "repair" {
-					if later := l.targetsOfPort("80"); !slices.Equal(later, both) {
-						t.Errorf("%s: %v became %v while there is drift", what, both, later)
+					if later := l.targetsOfPort("80"); !slices.Equal(later, before) {
+						t.Errorf("%s: %v became %v while there is drift", what, before, later)
 					}
 					annotated("idle-connection-timeout", "77")(web)
 					if _, err := cluster.CoreV1().Services(web.Namespace).Update(t.Context(), web,
@@ -97,11 +114,64 @@ func TestMaxTargetsDriftBetweenSteps(t *testing.T) {
 					}
 					<-time.After(time.Hour)
 				}
-				if last := l.targetCount(what, 1); slices.Equal(last, first) {
-					t.Errorf("%s: %v became %v at the end", what, both, last)
+				if end := l.targetCount(what, 1); !slices.Equal(end, last) {
+					t.Errorf("%s: %v became %v at the end, want %v", what, both, end, last)
 				}
 			})
 		}
+	}
+}
+
+// TestMaxTargetsBalancerDeletedBetweenSteps: a load balancer that is deleted while new targets are being checked is
+// drift, also while its deletion takes long.
+func TestMaxTargetsBalancerDeletedBetweenSteps(t *testing.T) {
+	for mode, want := range map[string]int{"repair": 1, "report": 0, "off": 0} {
+		synctest.Test(t, func(t *testing.T) {
+			config := featureCloud()
+			config.Delays.LoadbalancerDelete = 20 * time.Minute
+			l := newLab(t, config)
+			web, _, _, _ := l.betweenSteps(mode)
+			l.deleteBalancer(web)
+			<-time.After(3 * time.Hour)
+			if all, err := l.api().ListLoadbalancers(t.Context(), nil); err != nil || len(all) != want {
+				t.Errorf("%s: %d load balancers, error %v, want %d", mode, len(all), err, want)
+			}
+			if events := l.warnings(); strings.Contains(events, "LoadBalancerDrifted") == (mode == "off") {
+				t.Errorf("%s: the events are %q", mode, events)
+			}
+		})
+	}
+}
+
+// TestMaxTargetsDriftAfterRestart: a process that has just begun finds drift, although it does not know whether the
+// targets that it found first are in use.
+func TestMaxTargetsDriftAfterRestart(t *testing.T) {
+	for _, mode := range []string{"repair", "report", "off"} {
+		synctest.Test(t, func(t *testing.T) {
+			l := newFeatureLab(t)
+			l.config.LoadBalancer.Drift = mode
+			nodes, web := l.nodes("a", "b", "c", "d", "e"), slowHealthChecks("2")
+			setReady(nodes)
+			l.settle(web, nodes)
+			before := l.targetCount("before", 2)
+			<-time.After(3 * time.Hour)
+			l.restart()
+			l.watching(web)
+			<-time.After(time.Minute)
+			l.warnings()
+			others := machinesWithout(nodes, before)[:2]
+			l.setTargets("", others...)
+			<-time.After(2 * time.Hour)
+			want := map[string][]string{"repair": before, "report": others, "off": others}[mode]
+			if after := l.targetCount(mode, 2); !slices.Equal(after, want) {
+				t.Errorf("%s: %v became %v by hand, and is %v", mode, before, others, after)
+			}
+			if mode == "off" {
+				l.reported(mode)
+			} else {
+				l.reported(mode, "LoadBalancerDrifted", "2 machines become 3")
+			}
+		})
 	}
 }
 

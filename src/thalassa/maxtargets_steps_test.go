@@ -96,6 +96,32 @@ func TestMaxTargetsWaitsForHealthChecks(t *testing.T) {
 	}
 }
 
+// TestMaxTargetsSetAfterANodeJoined: a limit that is set while health checks have not accepted a new target leaves the
+// old one.
+func TestMaxTargetsSetAfterANodeJoined(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newFeatureLab(t)
+		nodes, web := l.nodes("a"), slowHealthChecks("0")
+		l.settle(web, nodes)
+		first := l.targetCount("one node", 1)
+		<-time.After(3 * time.Hour)
+		nodes = append(nodes, l.preferredNode(web, first[0]))
+		l.settle(web, nodes)
+		both := l.targetCount("the other one joins", 2)
+		<-time.After(time.Second)
+		annotated("max-targets", "1")(web)
+		l.settle(web, nodes)
+		if now := l.targetCount("a limit is set", 2); !slices.Equal(now, both) {
+			t.Errorf("%v became %v", both, now)
+		}
+		<-time.After(time.Hour)
+		l.settle(web, nodes)
+		if last := l.targetCount("later", 1); slices.Equal(last, first) {
+			t.Errorf("%v is what was there before", last)
+		}
+	})
+}
+
 // TestMaxTargetsAfterRestart: a process that begins between the two steps of a replacement does not make the second one
 // at once, because it does not know how long the cloud has had the new targets.
 func TestMaxTargetsAfterRestart(t *testing.T) {

@@ -292,7 +292,7 @@ func TestMaxTargetsAndMissingMachines(t *testing.T) {
 // preferredFirst returns the nodes in the order in which they take places of the Service.
 func preferredFirst(nodes []*corev1.Node, service *corev1.Service) []*corev1.Node {
 	targets, order := cloud.ChooseTargets(nodes, identify), []*corev1.Node{}
-	for limit := range len(nodes) {
+	for limit := range nodes {
 		for _, node := range nodes {
 			chosen := targets.Identities
 			if limit+1 < len(nodes) {

@@ -31,7 +31,7 @@ func (b *balancers) observeForDiff(ctx context.Context, service *corev1.Service)
 }
 
 // completed adds what is known about the objects apart from their own fields: the target groups that an adopted load
-// balancer uses, which health checks the cloud does not remove, and whether targets may not be in use yet.
+// balancer uses, and which health checks the cloud does not remove.
 func (b *balancers) completed(ctx context.Context, service *corev1.Service, o balancer.Observed,
 	ending bool) (balancer.Observed, error) {
 	for _, id := range b.settings.AdoptedGroups(service, o, ending) {
@@ -45,7 +45,6 @@ func (b *balancers) completed(ctx context.Context, service *corev1.Service, o ba
 		}
 	}
 	o.Irremovable = b.executor.removals.irremovable(o.Groups)
-	o.Writes = b.writesOf(o.Groups)
 	return o, nil
 }
 

@@ -306,6 +306,7 @@ func (r *reconciler) waitError(s *serviceState, service *corev1.Service, w cloud
 		reportedAt = r.reportOnce(s, service, w.Object, reasonFailed,
 			"The cloud reports that %s failed: its status is %q. Ask the cloud's support for the cause, or delete it "+
 				"in the cloud: a new one is then created automatically.", w.Name, w.Status)
+	case w.Slow && s.cause == causeDrift && r.behaviour.Drift == cloud.Off:
 	case w.Slow && s.cause == causeDrift:
 		r.reportOnce(s, service, w.Object, reasonDrifted,
 			"The load balancer of this Service was changed in the cloud, and the change cannot be reverted now: %s",

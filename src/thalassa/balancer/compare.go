@@ -105,7 +105,7 @@ func waitForDeletion(balancer resource.LoadBalancer) *cloud.Wait {
 	return &cloud.Wait{
 		Object: balancer.ID, Name: kindBalancer + " " + balancer.Name, Status: balancer.Status,
 		Deleting: true, Slow: true,
-		Message: fmt.Sprintf("load balancer %s is being deleted; a new one is created when it is deleted",
+		Message: fmt.Sprintf("load balancer %s is being deleted; a new one can be created only when it is deleted",
 			balancer.Name),
 	}
 }

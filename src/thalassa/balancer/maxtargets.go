@@ -34,19 +34,19 @@ func (a *annotations) registerMaxTargets() {
 // Each target group approaches them on its own: the writes of a plan may be done for some groups only.
 func (d *desired) limitTargets(r Request, all, usable cloud.Targets) {
 	d.Targets, d.selected, d.machines = usable, all, usable.Identities
-	limit, invalid := r.maxTargets()
-	if limit == 0 || helpers.RequestsOnlyLocalTraffic(r.service) {
+	if d.limited = r.LimitsTargets(); !d.limited {
 		return
 	}
-	d.limited = true
+	limit, invalid := r.maxTargets()
 	uid := string(r.service.UID)
 	d.Targets = usable.Subset(uid, limit, nil, nil)
 	d.machines, d.selected = d.Targets.Identities, d.Targets
 	groups := d.groupsOfPorts(r.observed)
-	different := slices.ContainsFunc(groups, func(group *resource.TargetGroup) bool {
-		return !slices.Equal(group.Machines, d.machines)
+	different := usable.DependOn(d.machines) || slices.ContainsFunc(groups, func(group *resource.TargetGroup) bool {
+		write := r.observed.Writes[group.ID]
+		return !slices.Equal(group.Machines, d.machines) ||
+			write.Recent && !slices.Equal(group.Machines, write.Machines)
 	})
-	different = different || usable.DependOn(d.machines)
 	if different {
 		d.targetsOf = r.nextTargets(groups, usable, limit, invalid)
 	}
@@ -56,6 +56,19 @@ func (d *desired) limitTargets(r Request, all, usable cloud.Targets) {
 	if len(usable.Identities) >= limit {
 		d.selected.Unidentified = nil // other nodes have their places
 	}
+}
+
+// LimitsTargets reports whether the number of targets is limited.
+func (r Request) LimitsTargets() bool {
+	limit, _ := r.maxTargets()
+	return limit > 0 && !helpers.RequestsOnlyLocalTraffic(r.service)
+}
+
+// WithWrites returns the request, given the latest writes of the targets of the Service's target groups, by the
+// identities of these. Only requests that limit the targets need them.
+func (r Request) WithWrites(writes map[string]TargetWrite) Request {
+	r.observed.Writes = writes
+	return r
 }
 
 // nextTargets returns the targets that target groups get by the next write, by the identities of the groups.
@@ -94,7 +107,7 @@ func (d desired) postponed(o Observed) bool {
 
 // continues reports whether a plan changes only targets of target groups that have those that were last written.
 func (d desired) continues(o Observed, plan cloud.Plan) bool {
-	return d.limited && !slices.ContainsFunc(plan, func(operation cloud.Operation) bool {
+	return d.limited && len(plan) > 0 && !slices.ContainsFunc(plan, func(operation cloud.Operation) bool {
 		write, is := operation.Object.(SetMachines)
 		return !is || !slices.Equal(write.TargetGroup.Machines, o.Writes[write.TargetGroup.ID].Machines)
 	})

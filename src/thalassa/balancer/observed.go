@@ -28,7 +28,8 @@ type Observed struct {
 	UnprovenGroups []resource.SecurityGroup
 	// GroupsError is why the security groups are not known; nil if they are, or if none is needed.
 	GroupsError error
-	// Writes are the latest writes of the targets of all Groups, by the identities of these.
+	// Writes are the latest writes of the targets of all Groups, by the identities of these. They are set if the
+	// targets are limited.
 	Writes map[string]TargetWrite
 	// Irremovable are the identities of target groups whose health check the cloud does not remove.
 	Irremovable map[string]bool
