@@ -120,17 +120,17 @@ func (b *balancers) Apply(ctx context.Context, service *corev1.Service, plan clo
 // finds.
 func (b *balancers) writesOf(groups []resource.TargetGroup) map[string]balancer.TargetWrite {
 	writes := make(map[string]balancer.TargetWrite, len(groups))
-	began := b.began()
+	began, now := b.began(), time.Now()
 	for _, group := range groups {
 		write, known := b.executor.targets.Get(group.ID)
-		if !known && time.Since(began) < targetWriteAge {
+		if !known && now.Sub(began) < targetWriteAge {
 			write.at = began
 		}
 		if write.machines == nil && !write.at.IsZero() {
 			write.machines = group.Machines
 			b.executor.targets.Put(group.ID, write)
 		}
-		recent := group.HealthCheck != nil && time.Since(write.at) < group.HealthCheck.AcceptsWithin()
+		recent := group.HealthCheck != nil && now.Sub(write.at) < group.HealthCheck.AcceptsWithin()
 		writes[group.ID] = balancer.TargetWrite{Machines: write.machines, Recent: recent}
 	}
 	return writes
