@@ -71,6 +71,9 @@ type Comparison struct {
 	// Machines are the identities of the machines that are usable targets, sorted. They depend on the Service and the
 	// Nodes only.
 	Machines []string
+	// Usable are the identities of all machines that could be targets now, sorted, if Machines are only some of them.
+	// Otherwise it is nil.
+	Usable []string
 	// LeftOut means that a target is not usable now, so that it has to be checked again.
 	LeftOut bool
 	// Postponed means that some targets change later, which is no drift. It has to be checked again, too.

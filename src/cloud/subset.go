@@ -35,13 +35,16 @@ func (t Targets) Subset(uid string, limit int, observed, held []string) Targets 
 	ranking := t.rankingOf(candidates)
 	seed := hashOf(uid)
 	chosen := ranking.chooseReady(seed, limit, candidates, observed)
-	if len(common(chosen, t.Identities)) == 0 {
-		chosen = sorted(chosen, ranking.chooseReady(seed, limit, t.Identities, nil))
-	}
 	present := common(observed, candidates)
 	serving := ranking.ready(sorted(common(present, t.Identities), common(present, t.Unknown)))
-	chosen, t.Postponed = ranking.approach(seed, limit, chosen, present, serving, common(held, candidates))
-	return t.among(chosen)
+	besides := func(chosen []string) []string {
+		if len(common(chosen, t.Identities)) > 0 {
+			return chosen
+		}
+		return sorted(chosen, ranking.chooseReady(seed, limit, t.Identities, nil))
+	}
+	chosen, t.Postponed = ranking.approach(seed, limit, besides(chosen), present, serving, common(held, candidates))
+	return t.among(besides(chosen))
 }
 
 // IfAllExisted returns the targets as they would be if the machines that Only left out existed, and their Nodes were

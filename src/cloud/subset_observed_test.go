@@ -93,6 +93,28 @@ func TestSubsetStaysLarge(t *testing.T) {
 	}
 }
 
+// TestSubsetIsNeverEmpty: if all targets have lost their network, others are added, also while the cloud may not use
+// the latest targets yet.
+func TestSubsetIsNeverEmpty(t *testing.T) {
+	t.Parallel()
+	for service := range 100 {
+		nodes := zonedNodes(3)
+		two := subsetOf(nodes, service, 2)
+		for i, node := range nodes {
+			if contains(two, node.Name) {
+				nodes[i] = withoutNetwork(node)
+			}
+		}
+		for _, held := range [][]string{nil, two} {
+			got := ChooseTargets(nodes, byName).Subset(uidOf(service), 1, two, held)
+			if len(got.Identities) != 1 {
+				t.Errorf("%v have no network, %v are held: the targets are %v, want another one besides", two, held,
+					got.Over(two))
+			}
+		}
+	}
+}
+
 // TestMachinesAreOneList: Services with the same nodes get one list of machines, also while a node is joining, and
 // those that lack some get another one.
 func TestMachinesAreOneList(t *testing.T) {

@@ -213,7 +213,7 @@ type existence struct {
 
 // with returns the targets with the lists of others.
 func (t Targets) with(others Targets) Targets {
-	t.Incomplete, t.machines, t.lastOnly, t.ranking, t.whole = true, nil, nil, others.ranking, others.whole
+	t.Incomplete, t.machines, t.lastOnly, t.ranking, t.whole = true, others.machines, nil, others.ranking, others.whole
 	t.Identities, t.Names, t.Joining, t.JoiningNames, t.Unknown, t.UnknownNames = others.Identities, others.Names,
 		others.Joining, others.JoiningNames, others.Unknown, others.UnknownNames
 	return t
@@ -227,7 +227,7 @@ func (t Targets) divide(existing, unknown []string) Targets {
 	found.Unknown, found.UnknownNames = sortByIdentity(append(nodes, joining...), append(names, joiningNames...))
 	found.ranking = t.ranking.withUsual(found.Identities)
 	t.ranking = t.ranking.withReady(without(t.Machines(), found.Machines())).withUsual(t.Identities)
-	found.whole = &t
+	found.whole, found.machines = &t, found.Machines()
 	return found
 }
 

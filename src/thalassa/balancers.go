@@ -128,7 +128,9 @@ func (b *balancers) writesOf(groups []resource.TargetGroup) map[string]balancer.
 		}
 		if write.machines == nil && !write.at.IsZero() {
 			write.machines = group.Machines
-			b.executor.targets.Put(group.ID, write)
+		}
+		if write.machines != nil {
+			b.executor.targets.Put(group.ID, write) // it is remembered as long as the group is compared
 		}
 		recent := group.HealthCheck != nil && now.Sub(write.at) < group.HealthCheck.AcceptsWithin()
 		writes[group.ID] = balancer.TargetWrite{Machines: write.machines, Recent: recent}

@@ -35,8 +35,8 @@ type executor struct {
 	targets *store.TTLCache[targetWrite]
 }
 
-// targetWriteAge is how long a write of targets is remembered. Health checks need 55 minutes at most to accept
-// machines, and the Service is compared again at most five minutes later.
+// targetWriteAge is how long a write of targets is remembered after the last comparison. Health checks need 55 minutes
+// at most to accept machines, and the Service is compared again at most five minutes later.
 const targetWriteAge = 2 * time.Hour
 
 // targetWrite is a write of the targets of a target group.

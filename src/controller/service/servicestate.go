@@ -41,6 +41,7 @@ type lifetimeState struct {
 
 	service    *corev1.Service // the latest version that needed a load balancer; nil: never
 	machines   []string        // its targets then
+	usable     []string        // the machines that could be targets then
 	joining    []string        // machines of nodes without a network then
 	incomplete bool            // the targets were incomplete then
 	inSync     bool            // nothing differed then, except what was refused
@@ -122,7 +123,7 @@ func (s *serviceState) updateCause(req request, found cloud.Comparison) cause {
 	machines, refused := found.Machines, messageOf(found.Refused)
 	same := s.service != nil && cloud.SameDesired(s.service, req.service) && (s.refused == "" || s.refused == refused)
 	postponed := found.Continues && !s.postponedSince.IsZero()
-	targets := slices.Equal(s.machines, machines) && slices.Equal(s.joining, req.targets.Joining) &&
+	targets := equal(s.machines, machines) && equal(s.usable, found.Usable) && equal(s.joining, req.targets.Joining) &&
 		s.incomplete == req.targets.Incomplete && !postponed
 	switch {
 	case same && targets && (s.inSync || s.cause == causeDrift):
@@ -133,9 +134,15 @@ func (s *serviceState) updateCause(req request, found cloud.Comparison) cause {
 		s.cause = causeService
 		s.clearDrift()
 	}
-	s.inSync = s.inSync && s.cause == causeDrift
+	s.inSync, s.usable = s.inSync && s.cause == causeDrift, found.Usable
 	s.service, s.machines, s.joining, s.incomplete = req.service, machines, req.targets.Joining, req.targets.Incomplete
 	return s.cause
+}
+
+// equal reports whether two lists are equal. Those of thousands of machines are the same one in the usual case.
+func equal(before, after []string) bool {
+	same := len(before) == len(after) && len(before) > 0 && &before[0] == &after[0]
+	return same || slices.Equal(before, after)
 }
 
 // observe records the comparison for metrics, and the time since which a target is not usable.

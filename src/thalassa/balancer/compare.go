@@ -23,6 +23,9 @@ func (r Request) Compare(targets, usable cloud.Targets, references References) (
 		Machines: d.machines, Exists: !o.Empty(),
 		LeftOut: anyLeftOut(d.selected, usable),
 	}
+	if d.limited {
+		found.Usable = usable.Machines()
+	}
 	managed, notices := d.open(o, notices, &found)
 	found.Postponed = d.postponed(o)
 	found.LeftOut = found.LeftOut || d.missing != nil // the missing object may be created or detached in the cloud
@@ -32,7 +35,7 @@ func (r Request) Compare(targets, usable cloud.Targets, references References) (
 	} else {
 		creates = d.compareWithNone(r.service, o, managed, &found)
 	}
-	found.Continues = d.continues(o, found.Plan)
+	found.Continues = d.continues(o, usable, found.Plan)
 	return found, creates
 }
 

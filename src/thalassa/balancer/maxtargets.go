@@ -105,12 +105,26 @@ func (d desired) postponed(o Observed) bool {
 	})
 }
 
-// continues reports whether a plan changes only targets of target groups that have those that were last written.
-func (d desired) continues(o Observed, plan cloud.Plan) bool {
+// continues reports whether a plan changes only targets of target groups that have those that were last written. The
+// cloud removes machines that are deleted.
+func (d desired) continues(o Observed, usable cloud.Targets, plan cloud.Plan) bool {
 	return d.limited && len(plan) > 0 && !slices.ContainsFunc(plan, func(operation cloud.Operation) bool {
 		write, is := operation.Object.(SetMachines)
-		return !is || !slices.Equal(write.TargetGroup.Machines, o.Writes[write.TargetGroup.ID].Machines)
+		if !is {
+			return true
+		}
+		present, written := write.TargetGroup.Machines, o.Writes[write.TargetGroup.ID].Machines
+		left := usable.Over(written)
+		return !slices.Equal(present, slices.DeleteFunc(slices.Clone(written), func(one string) bool {
+			return !contains(present, one) && !contains(left, one)
+		}))
 	})
+}
+
+// contains reports whether a machine is in a list, which is sorted.
+func contains(machines []string, one string) bool {
+	_, is := slices.BinarySearch(machines, one)
+	return is
 }
 
 // maxTargets returns the largest number of targets; 0 if there is no limit. If the annotation is invalid, that of the
