@@ -13,18 +13,16 @@ func (r *ranking) approach(seed uint64, limit int, chosen, present, serving, hel
 	if len(serving) == 0 {
 		serving = present
 	}
-	kept := without(held, chosen)
-	staying := sorted(slices.DeleteFunc(slices.Clone(chosen), func(one string) bool {
-		return !contains(present, one) && !contains(held, one)
-	}), kept)
+	kept := Without(held, chosen)
+	staying := sorted(common(chosen, sorted(present, held)), kept)
 	least := min((limit+shareThatStays-1)/shareThatStays, len(serving))
 	missing := max(0, least-len(common(staying, serving)))
-	more := r.choose(seed, missing, common(without(without(present, chosen), kept), serving))
+	more := r.choose(seed, missing, common(Without(Without(present, chosen), kept), serving))
 	if len(kept) == 0 {
 		return sorted(chosen, more), len(more) > 0
 	}
 	next = sorted(staying, more)
-	added := r.choose(seed, max(0, limit-len(next)), without(chosen, staying))
+	added := r.choose(seed, max(0, limit-len(next)), Without(chosen, staying))
 	return sorted(next, added), true
 }
 
@@ -33,8 +31,8 @@ func common(machines, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(machines), func(one string) bool { return !contains(others, one) })
 }
 
-// without returns the machines that are not in the other list, which is sorted.
-func without(machines, others []string) []string {
+// Without returns the machines that are not in the other list, which is sorted, in their order.
+func Without(machines, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(machines), func(one string) bool { return contains(others, one) })
 }
 

@@ -16,15 +16,7 @@ func TestIfAllExisted(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	selected, others := 0, 0
 	for service := range 2000 {
-		nodes := zonedNodes(1+random.IntN(6), 1+random.IntN(6))
-		for i, node := range nodes {
-			switch random.IntN(4) {
-			case 0:
-				nodes[i] = withoutNetwork(node)
-			case 1:
-				nodes[i] = withReady([]*corev1.Node{node}, func(string) bool { return false })[0]
-			}
-		}
+		nodes := randomNodes(random)
 		targets := ChooseTargets(nodes, byName)
 		some := func(one int) []string {
 			return slices.DeleteFunc(slices.Clone(targets.Machines()), func(string) bool {
@@ -32,7 +24,7 @@ func TestIfAllExisted(t *testing.T) {
 			})
 		}
 		missing, observed, limit := some(4), some(3), 1+random.IntN(6)
-		usable := targets.Only(without(targets.Machines(), missing), missing[:random.IntN(1+len(missing))])
+		usable := targets.Only(Without(targets.Machines(), missing), missing[:random.IntN(1+len(missing))])
 		whole, _ := usable.IfAllExisted()
 		got := whole.Subset(uidOf(service), limit, observed, nil)
 

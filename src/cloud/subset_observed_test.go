@@ -17,19 +17,11 @@ func TestSubsetDependsOnObserved(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	depending, other := 0, 0
 	for service := range 2000 {
-		nodes := zonedNodes(1+random.IntN(6), 1+random.IntN(6))
-		for i, node := range nodes {
-			switch random.IntN(4) {
-			case 0:
-				nodes[i] = withoutNetwork(node)
-			case 1:
-				nodes[i] = withReady([]*corev1.Node{node}, func(string) bool { return false })[0]
-			}
-		}
+		nodes := randomNodes(random)
 		targets := ChooseTargets(nodes, byName)
 		machines := targets.Machines()
 		existing := slices.DeleteFunc(slices.Clone(machines), func(string) bool { return random.IntN(10) == 0 })
-		usable := targets.Only(existing, without(machines, existing)[:random.IntN(1+len(machines)-len(existing))])
+		usable := targets.Only(existing, Without(machines, existing)[:random.IntN(1+len(machines)-len(existing))])
 		observed := slices.DeleteFunc(append(slices.Clone(machines), "vm-9"), func(string) bool {
 			return random.IntN(3) > 0
 		})
@@ -80,7 +72,7 @@ func TestSubsetStaysLarge(t *testing.T) {
 			targets := ChooseTargets(nodes, byName)
 			for step := range 8 {
 				next := targets.Subset(uidOf(1), limit, present, held).Over(present)
-				if serving := len(without(next, first)); serving != tt.want {
+				if serving := len(Without(next, first)); serving != tt.want {
 					t.Errorf("%s: %d targets serve after step %d, want %d", name, serving, step, tt.want)
 				}
 				held = nil
@@ -150,6 +142,20 @@ func TestReadyNodeOnAMachineOfAnotherOne(t *testing.T) {
 			t.Errorf("%v became %v because of a Node that is not ready on the machine of another one", want, got)
 		}
 	}
+}
+
+// randomNodes returns nodes in two zones, of which some have no network, and some are not ready.
+func randomNodes(random *rand.Rand) []*corev1.Node {
+	nodes := zonedNodes(1+random.IntN(6), 1+random.IntN(6))
+	for i, node := range nodes {
+		switch random.IntN(4) {
+		case 0:
+			nodes[i] = withoutNetwork(node)
+		case 1:
+			nodes[i] = withReady([]*corev1.Node{node}, func(string) bool { return false })[0]
+		}
+	}
+	return nodes
 }
 
 // withoutNetwork returns the node with the condition that it has no network.

@@ -26,7 +26,7 @@ func TestSubsetOfMachinesWithoutZoneWhenOneJoins(t *testing.T) {
 	for service := range 500 {
 		old := before.Subset(uidOf(service), 10, nil, nil).Identities
 		joined := after.Subset(uidOf(service), 10, old, nil).Identities
-		lost, added := without(old, joined), without(joined, old)
+		lost, added := Without(old, joined), Without(joined, old)
 		if len(joined) != 10 || len(lost) > 1 || len(added) != len(lost) || anyMissing(added, []string{"new"}) {
 			t.Errorf("a machine joins: %v becomes %v", old, joined)
 		}

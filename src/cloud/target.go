@@ -105,7 +105,7 @@ func ChooseTargets(nodes []*corev1.Node, identify Identify) Targets {
 	targets.Incomplete = targets.Incomplete || len(targets.Joining) > 0
 	targets.machines, targets.lastOnly = targets.Machines(), &atomic.Pointer[existence]{}
 	slices.Sort(ready)
-	notReady = without(notReady, ready) // two Nodes may be on one machine
+	notReady = Without(notReady, ready) // two Nodes may be on one machine
 	targets.ranking = newRanking(targets.machines, zoneOf, notReady).withUsual(targets.Identities)
 	return targets
 }
@@ -226,7 +226,7 @@ func (t Targets) divide(existing, unknown []string) Targets {
 	joining, joiningNames := matching(unknown, t.Joining, t.JoiningNames)
 	found.Unknown, found.UnknownNames = sortByIdentity(append(nodes, joining...), append(names, joiningNames...))
 	found.ranking = t.ranking.withUsual(found.Identities)
-	t.ranking = t.ranking.withReady(without(t.Machines(), found.Machines())).withUsual(t.Identities)
+	t.ranking = t.ranking.withReady(Without(t.Machines(), found.Machines())).withUsual(t.Identities)
 	found.whole, found.machines = &t, found.Machines()
 	return found
 }

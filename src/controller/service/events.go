@@ -199,6 +199,14 @@ func (r *reconciler) reportDrift(s *serviceState, service *corev1.Service, plan 
 	return nil
 }
 
+// reportLastingDrift records an event about drift that cannot be reverted now, and why, unless drift is ignored.
+func (r *reconciler) reportLastingDrift(s *serviceState, service *corev1.Service, object, why string) {
+	if r.behaviour.Drift != cloud.Off {
+		r.reportOnce(s, service, object, reasonDrifted,
+			"The load balancer of this Service was changed in the cloud, and the change cannot be reverted now: %s", why)
+	}
+}
+
 // maxRepairs is the number of times that the same repair is reported. The last event also recommends to find the
 // user or program that makes the change.
 const maxRepairs = 3

@@ -177,9 +177,7 @@ func (r *reconciler) partlyInSync(s *serviceState, req request, cause cause,
 		return nil, r.withRetryAfter(found.Refused)
 	case cause == causeDrift && text != s.refused && r.behaviour.Drift != cloud.Off:
 		s.drifted = true
-		r.reportOnce(s, req.service, "", reasonDrifted,
-			"The load balancer of this Service was changed in the cloud, and the change cannot be reverted now: %s",
-			text)
+		r.reportLastingDrift(s, req.service, "", text)
 		return nil, reportedRefusal{r.withRetryAfter(found.Refused)}
 	}
 	s.clearDrift()
@@ -306,11 +304,8 @@ func (r *reconciler) waitError(s *serviceState, service *corev1.Service, w cloud
 		reportedAt = r.reportOnce(s, service, w.Object, reasonFailed,
 			"The cloud reports that %s failed: its status is %q. Ask the cloud's support for the cause, or delete it "+
 				"in the cloud: a new one is then created automatically.", w.Name, w.Status)
-	case w.Slow && s.cause == causeDrift && r.behaviour.Drift == cloud.Off:
 	case w.Slow && s.cause == causeDrift:
-		r.reportOnce(s, service, w.Object, reasonDrifted,
-			"The load balancer of this Service was changed in the cloud, and the change cannot be reverted now: %s",
-			w.Message)
+		r.reportLastingDrift(s, service, w.Object, w.Message)
 	case time.Since(since) > r.behaviour.SlowAfter:
 		reportedAt = r.reportOnce(s, service, w.Object, reasonSlow,
 			"%s is still %q after %s. The controller continues to check it, and nothing needs to be done in the "+

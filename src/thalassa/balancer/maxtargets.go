@@ -114,17 +114,9 @@ func (d desired) continues(o Observed, usable cloud.Targets, plan cloud.Plan) bo
 			return true
 		}
 		present, written := write.TargetGroup.Machines, o.Writes[write.TargetGroup.ID].Machines
-		left := usable.Over(written)
-		return !slices.Equal(present, slices.DeleteFunc(slices.Clone(written), func(one string) bool {
-			return !contains(present, one) && !contains(left, one)
-		}))
+		added, removed := cloud.Without(present, written), cloud.Without(written, present)
+		return len(added) > 0 || len(cloud.Without(removed, usable.Over(written))) < len(removed)
 	})
-}
-
-// contains reports whether a machine is in a list, which is sorted.
-func contains(machines []string, one string) bool {
-	_, is := slices.BinarySearch(machines, one)
-	return is
 }
 
 // maxTargets returns the largest number of targets; 0 if there is no limit. If the annotation is invalid, that of the
