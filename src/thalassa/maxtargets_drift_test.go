@@ -16,34 +16,46 @@ import (
 )
 
 // TestMaxTargetsDrift: targets that were replaced by hand are drift, as without a limit, also if health checks may not
-// have accepted the targets before yet.
+// have accepted the targets before yet, or if the process has just begun and does not know whether they have.
 func TestMaxTargetsDrift(t *testing.T) {
-	for _, mode := range []string{"repair", "report", "repair, slow health checks", "report, slow health checks"} {
-		synctest.Test(t, func(t *testing.T) {
-			l := newFeatureLab(t)
-			drift, _, slow := strings.Cut(mode, ",")
-			l.config.LoadBalancer.Drift = drift
-			l.restart()
-			nodes, web := l.nodes("a", "b", "c", "d", "e"), serviceWith(annotated("max-targets", "2"))
-			if slow { // 659 s
-				annotated("health-check-interval", "60", "health-check-timeout", "59", "health-check-up-threshold",
-					"10")(web)
-			}
-			setReady(nodes)
-			l.settle(web, nodes)
-			before := l.targetCount("before", 2)
-			l.watching(web)
-			<-time.After(time.Minute)
-			others := machinesWithout(nodes, before)[:2]
-			l.warnings()
-			l.setTargets("", others...)
-			<-time.After(30 * time.Minute)
-			want := map[string][]string{"repair": before, "report": others}[drift]
-			if after := l.targetCount(mode, 2); !slices.Equal(after, want) {
-				t.Errorf("%s: %v became %v by hand, and is %v", mode, before, others, after)
-			}
-			l.reported(mode, "LoadBalancerDrifted", "2 machines become")
-		})
+	for _, mode := range driftModes {
+		for _, accepted := range []string{"accepted", "perhaps not accepted", "a restart"} {
+			what := mode + ", " + accepted
+			synctest.Test(t, func(t *testing.T) {
+				l := newFeatureLab(t)
+				l.config.LoadBalancer.Drift = mode
+				l.restart()
+				nodes, web := l.nodes("a", "b", "c", "d", "e"), slowHealthChecks("2")
+				if accepted == "accepted" {
+					web = serviceWith(annotated("max-targets", "2"))
+				}
+				setReady(nodes)
+				l.settle(web, nodes)
+				before := l.targetCount("before", 2)
+				if accepted == "a restart" {
+					<-time.After(3 * time.Hour)
+					l.restart()
+				}
+				l.watching(web)
+				<-time.After(time.Minute)
+				others := machinesWithout(nodes, before)[:2]
+				l.warnings()
+				l.setTargets("", others...)
+				<-time.After(2 * time.Hour)
+				want := others
+				if mode == "repair" {
+					want = before
+				}
+				if after := l.targetCount(what, 2); !slices.Equal(after, want) {
+					t.Errorf("%s: %v became %v by hand, and is %v", what, before, others, after)
+				}
+				if mode == "off" {
+					l.reported(what)
+				} else {
+					l.reported(what, "LoadBalancerDrifted", "2 machines become")
+				}
+			})
+		}
 	}
 }
 
@@ -84,7 +96,7 @@ func TestMaxTargetsDriftBetweenSteps(t *testing.T) {
 		"a target group is changed": func(l *lab, _, _ []string) { l.setTargetPort("443", 1) },
 	}
 	for change, apply := range changes {
-		for _, mode := range []string{"repair", "report", "off"} {
+		for _, mode := range driftModes {
 			what := change + ", " + mode
 			synctest.Test(t, func(t *testing.T) {
 				l := newFeatureLab(t)
@@ -138,38 +150,6 @@ func TestMaxTargetsBalancerDeletedBetweenSteps(t *testing.T) {
 			}
 			if events := l.warnings(); strings.Contains(events, "LoadBalancerDrifted") == (mode == "off") {
 				t.Errorf("%s: the events are %q", mode, events)
-			}
-		})
-	}
-}
-
-// TestMaxTargetsDriftAfterRestart: a process that has just begun finds drift, although it does not know whether the
-// targets that it found first are in use.
-func TestMaxTargetsDriftAfterRestart(t *testing.T) {
-	for _, mode := range []string{"repair", "report", "off"} {
-		synctest.Test(t, func(t *testing.T) {
-			l := newFeatureLab(t)
-			l.config.LoadBalancer.Drift = mode
-			nodes, web := l.nodes("a", "b", "c", "d", "e"), slowHealthChecks("2")
-			setReady(nodes)
-			l.settle(web, nodes)
-			before := l.targetCount("before", 2)
-			<-time.After(3 * time.Hour)
-			l.restart()
-			l.watching(web)
-			<-time.After(time.Minute)
-			l.warnings()
-			others := machinesWithout(nodes, before)[:2]
-			l.setTargets("", others...)
-			<-time.After(2 * time.Hour)
-			want := map[string][]string{"repair": before, "report": others, "off": others}[mode]
-			if after := l.targetCount(mode, 2); !slices.Equal(after, want) {
-				t.Errorf("%s: %v became %v by hand, and is %v", mode, before, others, after)
-			}
-			if mode == "off" {
-				l.reported(mode)
-			} else {
-				l.reported(mode, "LoadBalancerDrifted", "2 machines become 3")
 			}
 		})
 	}

@@ -45,16 +45,9 @@ func (l *lab) groupOfPort(port string) iaas.VpcLoadbalancerTargetGroup {
 // exclude excludes the Node of a machine from load balancers.
 func (l *lab) exclude(cluster kubernetes.Interface, nodes []*corev1.Node, machine string) {
 	l.Helper()
-	for _, node := range nodes {
-		if found, _ := identify(node); found != machine {
-			continue
-		}
-		node = node.DeepCopy()
+	l.change(cluster, nodeOn(nodes, machine), func(node *corev1.Node) {
 		node.Labels = map[string]string{corev1.LabelNodeExcludeBalancers: ""}
-		if _, err := cluster.CoreV1().Nodes().Update(l.Context(), node, metav1.UpdateOptions{}); err != nil {
-			l.Fatal(err)
-		}
-	}
+	})
 }
 
 // join adds so many ready nodes to the cluster, with machines, from this number on.
@@ -170,36 +163,45 @@ func TestMaxTargetsAfterRestartOfOnePort(t *testing.T) {
 	})
 }
 
+// betweenStepsOfMany returns the targets of a Service at most of which have just been replaced: the old ones that stay
+// while health checks have not accepted the new ones, and the new ones.
+func (l *lab) betweenStepsOfMany() (cluster kubernetes.Interface, stay, fresh []string) {
+	l.Helper()
+	nodes, web := l.nodes("a", "b", "c", "d", "e", "f", "g", "h"), slowHealthChecks("8")
+	setReady(nodes)
+	l.settle(web, nodes)
+	old := l.targetCount("before", 8)
+	cluster = l.watching(web)
+	<-time.After(time.Hour)
+	l.join(cluster, 0, 800)
+	<-time.After(time.Minute)
+	for _, one := range l.targetsOfPort("443") {
+		if slices.Contains(old, one) {
+			stay = append(stay, one)
+		} else {
+			fresh = append(fresh, one)
+		}
+	}
+	if len(stay) < 2 || len(fresh) < 2 {
+		l.Fatalf("of %v, %v stay beside %v", old, stay, fresh)
+	}
+	return cluster, stay, fresh
+}
+
 // TestMaxTargetsHeldBesideOtherChanges: the targets that health checks have accepted stay until they have accepted the
 // others, also if the set is changed in this time.
 func TestMaxTargetsHeldBesideOtherChanges(t *testing.T) {
 	for _, change := range []string{"none", "a machine is deleted", "one is added by hand", "a write has no answer"} {
 		synctest.Test(t, func(t *testing.T) {
 			l := newFeatureLab(t)
-			nodes, web := l.nodes("a", "b", "c", "d", "e", "f", "g", "h"), serviceWith(annotated("max-targets", "8"))
-			annotated("health-check-interval", "60", "health-check-timeout", "59", "health-check-up-threshold",
-				"10")(web) // 659 s
-			setReady(nodes)
-			l.settle(web, nodes)
-			old := l.targetCount("before", 8)
-			cluster := l.watching(web)
-			<-time.After(time.Hour)
-			l.join(cluster, 0, 800)
-			<-time.After(time.Minute)
-			present := l.targetsOfPort("443")
-			isOld := func(one string) bool { return slices.Contains(old, one) }
-			fresh := slices.DeleteFunc(slices.Clone(present), isOld)
-			stay := slices.DeleteFunc(slices.Clone(present), func(one string) bool { return !isOld(one) })
-			if len(stay) < 2 || len(fresh) < 2 {
-				t.Fatalf("%s: %v became %v", change, old, present)
-			}
+			cluster, stay, fresh := l.betweenStepsOfMany()
 			switch change {
 			case "a machine is deleted":
 				if err := l.emulator.DeleteMachine(fresh[0]); err != nil {
 					t.Fatal(err)
 				}
 			case "one is added by hand":
-				l.setTargets("", append(slices.Clone(present), zonedMachine(799))...)
+				l.setTargets("", slices.Concat(stay, fresh, []string{zonedMachine(799)})...)
 			case "a write has no answer":
 				if _, err := l.emulator.Inject(fault.Rule{Operation: attach, Count: 8,
 					Effect: fault.Effect{Kind: fault.Reset}}); err != nil {

@@ -96,55 +96,38 @@ func TestMaxTargetsWaitsForHealthChecks(t *testing.T) {
 	}
 }
 
-// TestMaxTargetsSetAfterANodeJoined: a limit that is set while health checks have not accepted a new target leaves the
-// old one.
-func TestMaxTargetsSetAfterANodeJoined(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newFeatureLab(t)
-		nodes, web := l.nodes("a"), slowHealthChecks("0")
-		l.settle(web, nodes)
-		first := l.targetCount("one node", 1)
-		<-time.After(3 * time.Hour)
-		nodes = append(nodes, l.preferredNode(web, first[0]))
-		l.settle(web, nodes)
-		both := l.targetCount("the other one joins", 2)
-		<-time.After(time.Second)
-		annotated("max-targets", "1")(web)
-		l.settle(web, nodes)
-		if now := l.targetCount("a limit is set", 2); !slices.Equal(now, both) {
-			t.Errorf("%v became %v", both, now)
-		}
-		<-time.After(time.Hour)
-		l.settle(web, nodes)
-		if last := l.targetCount("later", 1); slices.Equal(last, first) {
-			t.Errorf("%v is what was there before", last)
-		}
-	})
-}
-
-// TestMaxTargetsAfterRestart: a process that begins between the two steps of a replacement does not make the second one
-// at once, because it does not know how long the cloud has had the new targets.
-func TestMaxTargetsAfterRestart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newFeatureLab(t)
-		nodes, web := l.nodes("a"), serviceWith(annotated("max-targets", "1"))
-		l.settle(web, nodes)
-		first := l.targetCount("one node", 1)
-		<-time.After(time.Minute)
-		nodes = append(nodes, l.preferredNode(web, first[0]))
-		l.settle(web, nodes)
-		both := l.targetCount("the other one joins", 2)
-		l.restart()
-		l.settle(web, nodes)
-		if now := l.targetCount("after a restart", 2); !slices.Equal(now, both) {
-			t.Errorf("%v became %v", both, now)
-		}
-		<-time.After(time.Minute)
-		l.settle(web, nodes)
-		if last := l.targetCount("later", 1); slices.Equal(last, first) {
-			t.Errorf("%v is what was there before", last)
-		}
-	})
+// TestMaxTargetsNotAcceptedYet: the old target stays until health checks may have accepted the new one, also if the
+// process that added that one has ended, or if there was no limit then.
+func TestMaxTargetsNotAcceptedYet(t *testing.T) {
+	for name, tt := range map[string]struct {
+		limit string // when the new one joins
+		event func(l *lab, web *corev1.Service)
+	}{
+		"the process is restarted": {"1", func(l *lab, _ *corev1.Service) { l.restart() }},
+		"a limit is set":           {"0", func(_ *lab, web *corev1.Service) { annotated("max-targets", "1")(web) }},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			l := newFeatureLab(t)
+			nodes, web := l.nodes("a"), slowHealthChecks(tt.limit)
+			l.settle(web, nodes)
+			first := l.targetCount("one node", 1)
+			<-time.After(3 * time.Hour)
+			nodes = append(nodes, l.preferredNode(web, first[0]))
+			l.settle(web, nodes)
+			both := l.targetCount("the other one joins", 2)
+			<-time.After(time.Second)
+			tt.event(l, web)
+			l.settle(web, nodes)
+			if now := l.targetCount(name, 2); !slices.Equal(now, both) {
+				t.Errorf("%s: %v became %v", name, both, now)
+			}
+			<-time.After(time.Hour)
+			l.settle(web, nodes)
+			if last := l.targetCount("later", 1); slices.Equal(last, first) {
+				t.Errorf("%s: %v is what was there before", name, last)
+			}
+		})
+	}
 }
 
 // TestMaxTargetsWithRefusedWrites: a write that the cloud refuses again and again does not keep targets that have lost
