@@ -203,7 +203,8 @@ func (r *reconciler) reportDrift(s *serviceState, service *corev1.Service, plan 
 func (r *reconciler) reportLastingDrift(s *serviceState, service *corev1.Service, object, why string) {
 	if r.behaviour.Drift != cloud.Off {
 		r.reportOnce(s, service, object, reasonDrifted,
-			"The load balancer of this Service was changed in the cloud, and the change cannot be reverted now: %s", why)
+			"The load balancer of this Service was changed in the cloud, and the change cannot be reverted now: %s",
+			why)
 	}
 }
 
