@@ -40,7 +40,7 @@ func hostingCluster(t *testing.T) *cluster {
 // servedCluster is the one that others use. It has other certificate authorities.
 func servedCluster(t *testing.T) *cluster {
 	t.Helper()
-	c := newCluster(t, controlplanetest.Start(t))
+	c := newCluster(t, controlplanetest.Start(t, nil))
 	made := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account}}
 	if _, err := c.client.CoreV1().ServiceAccounts("kube-system").Create(t.Context(), made,
 		metav1.CreateOptions{}); err != nil {

@@ -56,7 +56,7 @@ func TestPluginOnIronCore(t *testing.T) {
 	}, ironUser, person)
 	r.addOrphan()
 	name := ironNamespace + "/" + strings.ReplaceAll(orphanUID, "-", "")
-	// IronCore deletes the routing itself, with its garbage collection, which does not run here.
+	// IronCore's garbage collection deletes the routing. It does not run here.
 	r.testDeletion([]string{ironUser, person}, "delete loadbalancers "+name, "delete loadbalancerroutings "+name)
 }
 

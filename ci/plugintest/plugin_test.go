@@ -58,7 +58,10 @@ type rig struct {
 // begin returns a cluster of its own with a person, and without a cloud.
 func begin(t *testing.T) *rig {
 	t.Helper()
-	r := &rig{T: t, plane: controlplanetest.Start(t), program: filepath.Join(t.TempDir(), "kubectl-thalassa"),
+	// The garbage collector would delete some of what the plugin is to delete, once it knows the kinds of IronCore.
+	plane := controlplanetest.Start(t, map[string][]string{
+		controlplane.ControllerManager: {"--controllers=*,-garbage-collector-controller"}})
+	r := &rig{T: t, plane: plane, program: filepath.Join(t.TempDir(), "kubectl-thalassa"),
 		kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
 	r.cluster = controlplanetest.Client(t, r.plane)
 	r.must(os.Symlink(host.Program(t), r.program))

@@ -91,10 +91,11 @@ func Own(tb testing.TB) *controlplane.ControlPlane {
 	return plane
 }
 
-// Start returns a control plane in which nothing has been made yet. It stops when the test ends.
-func Start(tb testing.TB) *controlplane.ControlPlane {
+// Start returns a control plane in which nothing has been made yet, with further flags of its components by their
+// names. It stops when the test ends.
+func Start(tb testing.TB, flags map[string][]string) *controlplane.ControlPlane {
 	tb.Helper()
-	plane, err := controlplane.Start(tb.Context(), controlplane.Options{Dir: tb.TempDir()})
+	plane, err := controlplane.Start(tb.Context(), controlplane.Options{Dir: tb.TempDir(), Flags: flags})
 	if err != nil {
 		tb.Fatal(err)
 	}
