@@ -38,8 +38,11 @@ var _ cloud.LoadBalancers = (*balancers)(nil)
 func newBalancers(c cloudconfig.Config, known *inventory.Inventory) *balancers {
 	return &balancers{
 		config: c, settings: balancer.NewConfig(c), inventory: known,
-		executor: &executor{inventory: known, removals: &removals{},
-			targets: store.NewTTLCache[targetWrite](targetWriteAge)},
+		executor: &executor{
+			inventory: known,
+			removals:  store.NewTTLCache[removal](targetWriteAge),
+			targets:   store.NewTTLCache[targetWrite](targetWriteAge),
+		},
 		writes: store.NewTTLCache[lastWrite](time.Hour),
 		began:  sync.OnceValue(time.Now),
 	}

@@ -30,13 +30,14 @@ type executor struct {
 	inventory *inventory.Inventory
 	// separately: the cloud refused listeners in the creation of a load balancer, so they are created afterwards.
 	separately atomic.Bool
-	removals   *removals
+	// removals are removals of health checks, by the identities of the target groups.
+	removals *store.TTLCache[removal]
 	// targets are the last writes of targets, by the identities of the target groups.
 	targets *store.TTLCache[targetWrite]
 }
 
-// targetWriteAge is how long a write of targets is remembered after the last comparison. Health checks need 55 minutes
-// at most to accept machines, and the Service is compared again at most five minutes later.
+// targetWriteAge is how long a write to a target group is remembered after the last comparison. Health checks need 55
+// minutes at most to accept machines, and the Service is compared again at most five minutes later.
 const targetWriteAge = 2 * time.Hour
 
 // targetWrite is a write of the targets of a target group.
@@ -92,7 +93,6 @@ func (e *execution) write(ctx context.Context, object any) error {
 	case balancer.SetMachines:
 		return e.setMachines(ctx, o)
 	case balancer.DeleteTargetGroup:
-		e.removals.forget(o.TargetGroup)
 		return e.inventory.DeleteTargetGroup(ctx, o.TargetGroup)
 	case balancer.CreateSecurityGroup:
 		return e.createSecurityGroup(ctx, o.SecurityGroup)
@@ -197,7 +197,7 @@ func (e *execution) updateTargetGroup(ctx context.Context, o balancer.UpdateTarg
 	err := e.inventory.UpdateTargetGroup(ctx, o.From, o.To)
 	switch {
 	case err == nil:
-		e.removals.recordResult(o.From, o.To)
+		e.recordRemoval(o.From, o.To)
 	case o.MayBeRefused:
 		return unlessRefused(err)
 	}

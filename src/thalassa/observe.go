@@ -44,7 +44,7 @@ func (b *balancers) completed(ctx context.Context, service *corev1.Service, o ba
 			o.AddAdopted(group)
 		}
 	}
-	o.Irremovable = b.executor.removals.irremovable(o.Groups)
+	o.Irremovable = b.executor.irremovable(o.Groups)
 	return o, nil
 }
 

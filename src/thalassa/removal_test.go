@@ -13,6 +13,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/store"
 )
 
 // local makes the Service's nodes have a health check, or not.
@@ -145,24 +146,25 @@ func TestRemovals(t *testing.T) {
 	with := func(port int32) resource.TargetGroup {
 		return resource.TargetGroup{ID: "tg-1", HealthCheck: &resource.HealthCheck{Port: port}}
 	}
-	var r removals
+	e := &executor{removals: store.NewTTLCache[removal](targetWriteAge)}
+	remove := func(group resource.TargetGroup) { e.recordRemoval(group, resource.TargetGroup{ID: group.ID}) }
 	failed := func(group resource.TargetGroup) bool {
-		return r.irremovable([]resource.TargetGroup{group})[group.ID]
+		return e.irremovable([]resource.TargetGroup{group})[group.ID]
 	}
 	for times := range removalTries {
 		if failed(with(1)) {
 			t.Errorf("given up after %d removals, want %d", times, removalTries)
 		}
-		r.count(with(1))
+		remove(with(1))
 	}
 	if !failed(with(1)) || failed(with(2)) || failed(resource.TargetGroup{ID: "tg-1"}) ||
 		failed(resource.TargetGroup{ID: "tg-2", HealthCheck: with(1).HealthCheck}) {
 		t.Error("another health check, none, or another group counts as the one that stays, or that one does not")
 	}
-	if r.recordResult(with(1), with(1)); !failed(with(1)) {
+	if e.recordRemoval(with(1), with(1)); !failed(with(1)) {
 		t.Error("a write that leaves the health check as it is forgets it")
 	}
-	if r.recordResult(with(1), with(2)); failed(with(1)) {
+	if e.recordRemoval(with(1), with(2)); failed(with(1)) {
 		t.Error("what is known of a health check outlasts it")
 	}
 }
