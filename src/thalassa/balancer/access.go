@@ -1,6 +1,7 @@
 package balancer
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -102,12 +103,7 @@ func sourceTexts(prefixes []netip.Prefix) []string {
 }
 
 // sourcesText formats sources for plans and notices.
-func sourcesText(texts []string) string {
-	if len(texts) == 0 {
-		return "everybody"
-	}
-	return strings.Join(texts, ", ")
-}
+func sourcesText(texts []string) string { return cmp.Or(strings.Join(texts, ", "), "everybody") }
 
 // setSources sets the listener's allowed sources. If the Service asks for none, sources that were set by hand stay,
 // because opening the port could be a mistake.

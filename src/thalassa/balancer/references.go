@@ -355,20 +355,10 @@ func addressText(ip resource.ReservedIP) string {
 }
 
 // listText formats a list for a sentence.
-func listText(texts []string) string {
-	if len(texts) == 0 {
-		return "none"
-	}
-	return strings.Join(texts, ", ")
-}
+func listText(texts []string) string { return orNone(strings.Join(texts, ", ")) }
 
 // orNone formats a value that may be empty.
-func orNone(text string) string {
-	if text == "" {
-		return "none"
-	}
-	return text
-}
+func orNone(text string) string { return cmp.Or(text, "none") }
 
 // clusterSubnet returns the identity of the subnet for new load balancers: the wanted one, else the configured one,
 // else the VPC's only one, else the first one with the label.

@@ -2,6 +2,7 @@
 package route
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -229,14 +230,11 @@ func tableOf(all []inventory.RouteTable, subnet string) (string, error) {
 func nameOf(table inventory.RouteTable) string { return fmt.Sprintf("%s (%s)", table.ID, table.Slug) }
 
 func namesOf(tables []inventory.RouteTable) string {
-	if len(tables) == 0 {
-		return "none"
-	}
 	var names []string
 	for _, table := range tables {
 		names = append(names, nameOf(table))
 	}
-	return strings.Join(names, ", ")
+	return cmp.Or(strings.Join(names, ", "), "none")
 }
 
 // routesIn returns the routes of a table. Routes without a readable destination are ignored.
