@@ -78,8 +78,8 @@ type Comparison struct {
 	LeftOut bool
 	// Postponed means that some targets change later, which is no drift. It has to be checked again, too.
 	Postponed bool
-	// Continues means that the plan changes only targets, which nobody else has changed. If a change of targets was
-	// postponed, this is that change.
+	// Continues means that the plan changes only targets, and that nobody has changed them since they were written. It
+	// is no drift: the change was postponed, or a Node has become ready.
 	Continues bool
 	// Notices are for the owner of the Service. Their order is stable.
 	Notices []Notice

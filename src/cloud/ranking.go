@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"hash/fnv"
 	"slices"
+	"time"
 )
 
 // ranking is what Subset has to know of machines. It is computed once for all Services. All values depend only on
@@ -16,6 +17,8 @@ type ranking struct {
 	zoneHashes []uint64
 	all        pool // of all machines
 	usual      pool // of the candidates of most Services: the machines that are not joining, missing or unknown
+	// readySince is the time since which the Nodes of machines have been ready and have had a network.
+	readySince map[string]time.Time
 }
 
 // pool is candidates of a Service: indexes of machines in the ranking, by zone, all of them, and divided into those
@@ -131,11 +134,11 @@ func (r *ranking) observedNotReady(observed []string) (positions [][]int32, foun
 	return positions, found
 }
 
-// ready returns the machines whose Nodes are ready.
-func (r *ranking) ready(machines []string) []string {
+// serving returns the machines whose Nodes are ready, and have been so since then; a zero time means now.
+func (r *ranking) serving(machines []string, since time.Time) []string {
 	return slices.DeleteFunc(machines, func(machine string) bool {
 		at, is := slices.BinarySearch(r.machines, machine)
-		return is && r.notReady[at]
+		return is && r.notReady[at] || !since.IsZero() && r.readySince[machine].After(since)
 	})
 }
 

@@ -3,6 +3,7 @@ package cloud
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -11,6 +12,21 @@ import (
 func addZone(zoneOf map[string]string, machine string, node *corev1.Node) {
 	if zone := node.Labels[corev1.LabelTopologyZone]; zone != "" {
 		zoneOf[machine] = min(cmp.Or(zoneOf[machine], zone), zone)
+	}
+}
+
+// addReadySince adds the time since which the Node of a machine has been ready and has had a network. If two Nodes on
+// it have different ones, the earlier one counts.
+func addReadySince(readySince map[string]time.Time, machine string, node *corev1.Node) {
+	var since time.Time
+	for _, c := range node.Status.Conditions {
+		decides := c.Type == corev1.NodeReady || c.Type == corev1.NodeNetworkUnavailable
+		if decides && c.LastTransitionTime.After(since) {
+			since = c.LastTransitionTime.Time
+		}
+	}
+	if other, known := readySince[machine]; !known || since.Before(other) {
+		readySince[machine] = since
 	}
 }
 
@@ -26,7 +42,8 @@ func addZone(zoneOf map[string]string, machine string, node *corev1.Node) {
 // Machines are added before others are removed: if few of the observed targets that serve would stay, some more stay
 // until the new ones serve, and the limit is exceeded for that time. The held ones are those that the cloud had
 // after a change so recent that it may not use all of them yet. Then no other machine takes the place of one of them.
-// In both cases Postponed is set. Targets serve if they are usable or unknown, and their Nodes are ready.
+// In both cases Postponed is set. Targets serve if they are usable or unknown, and their Nodes are ready, for as long
+// as AcceptedSince requires.
 func (t Targets) Subset(uid string, limit int, observed, held []string) Targets {
 	candidates := t.Over(observed)
 	if limit == 0 || len(t.Identities) == 0 || len(candidates) <= limit {
@@ -36,7 +53,7 @@ func (t Targets) Subset(uid string, limit int, observed, held []string) Targets 
 	seed := hashOf(uid)
 	chosen := ranking.chooseReady(seed, limit, candidates, observed)
 	present := common(observed, candidates)
-	serving := ranking.ready(sorted(common(present, t.Identities), common(present, t.Unknown)))
+	serving := ranking.serving(sorted(common(present, t.Identities), common(present, t.Unknown)), t.accepted)
 	besides := func(chosen []string) []string {
 		if len(common(chosen, t.Identities)) > 0 {
 			return chosen
@@ -45,6 +62,13 @@ func (t Targets) Subset(uid string, limit int, observed, held []string) Targets 
 	}
 	chosen, t.Postponed = ranking.approach(seed, limit, besides(chosen), present, serving, common(held, candidates))
 	return t.among(besides(chosen))
+}
+
+// AcceptedSince returns the targets for Subset, given that health checks have accepted a machine again if its Node has
+// been ready, and has had a network, at this time and since. Zero means that they accept it at once.
+func (t Targets) AcceptedSince(since time.Time) Targets {
+	t.accepted = since
+	return t
 }
 
 // IfAllExisted returns the targets as they would be if the machines that Only left out existed, and their Nodes were

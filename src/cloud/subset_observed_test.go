@@ -6,8 +6,10 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // TestSubsetDependsOnObserved: with random clusters and targets in the cloud, Subset chooses other targets because of
@@ -164,4 +166,26 @@ func withoutNetwork(node *corev1.Node) *corev1.Node {
 	node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{
 		Type: corev1.NodeNetworkUnavailable, Status: corev1.ConditionTrue})
 	return node
+}
+
+// TestReadySince: the later one of both conditions counts, and the earlier one of two Nodes on a machine.
+func TestReadySince(t *testing.T) {
+	at := func(hour int) metav1.Time { return metav1.Date(2026, 11, 1, hour, 0, 0, 0, time.UTC) }
+	node := func(name string, ready, network int) *corev1.Node {
+		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.NodeStatus{
+			Conditions: []corev1.NodeCondition{
+				{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: at(ready)},
+				{Type: corev1.NodeNetworkUnavailable, Status: corev1.ConditionFalse, LastTransitionTime: at(network)},
+				{Type: corev1.NodeDiskPressure, Status: corev1.ConditionFalse, LastTransitionTime: at(23)},
+			}}}
+	}
+	onOne := func(*corev1.Node) (string, bool) { return "m", true }
+	for want, nodes := range map[int][]*corev1.Node{
+		5: {node("a", 5, 2)}, 6: {node("a", 1, 6)},
+		3: {node("a", 3, 1), node("b", 9, 9)}, 4: {node("a", 9, 9), node("b", 1, 4)},
+	} {
+		if got := ChooseTargets(nodes, onOne).ranking.readySince["m"]; !got.Equal(at(want).Time) {
+			t.Errorf("ready since %s, want %d:00", got, want)
+		}
+	}
 }

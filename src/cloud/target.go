@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"sync/atomic"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -58,6 +59,7 @@ type Targets struct {
 	machines []string                   // what Machines returns; nil if it is not computed yet
 	lastOnly *atomic.Pointer[existence] // nil if it is not worth while to keep it
 	ranking  *ranking                   // of all machines of eligible Nodes
+	accepted time.Time                  // what AcceptedSince was given
 	whole    *Targets                   // what IfAllExisted returns; nil if Only left out none
 }
 
@@ -70,7 +72,7 @@ type Targets struct {
 func ChooseTargets(nodes []*corev1.Node, identify Identify) Targets {
 	var targets Targets
 	var ready, notReady []string // machines
-	zoneOf := map[string]string{}
+	zoneOf, readySince := map[string]string{}, map[string]time.Time{}
 	for _, node := range nodes {
 		identity, ours := identify(node)
 		if !Eligible(node) {
@@ -88,6 +90,7 @@ func ChooseTargets(nodes []*corev1.Node, identify Identify) Targets {
 		addZone(zoneOf, identity, node)
 		if Ready(node) {
 			ready = append(ready, identity)
+			addReadySince(readySince, identity, node)
 		} else {
 			notReady = append(notReady, identity)
 		}
@@ -107,6 +110,7 @@ func ChooseTargets(nodes []*corev1.Node, identify Identify) Targets {
 	slices.Sort(ready)
 	notReady = Without(notReady, ready) // two Nodes may be on one machine
 	targets.ranking = newRanking(targets.machines, zoneOf, notReady).withUsual(targets.Identities)
+	targets.ranking.readySince = readySince
 	return targets
 }
 

@@ -126,7 +126,7 @@ func (b *balancers) writesOf(groups []resource.TargetGroup) map[string]balancer.
 	began, now := b.began(), time.Now()
 	for _, group := range groups {
 		write, known := b.executor.targets.Get(group.ID)
-		if !known && now.Sub(began) < targetWriteAge {
+		if !known && now.Sub(began) < time.Hour { // health checks need 55 minutes at most
 			write.at = began
 		}
 		if write.machines == nil && !write.at.IsZero() {
@@ -135,8 +135,12 @@ func (b *balancers) writesOf(groups []resource.TargetGroup) map[string]balancer.
 		if write.machines != nil {
 			b.executor.targets.Put(group.ID, write) // it is remembered as long as the group is compared
 		}
-		recent := group.HealthCheck != nil && now.Sub(write.at) < group.HealthCheck.AcceptsWithin()
-		writes[group.ID] = balancer.TargetWrite{Machines: write.machines, Recent: recent}
+		of := balancer.TargetWrite{Machines: write.machines}
+		if group.HealthCheck != nil {
+			of.Accepted = now.Add(-group.HealthCheck.AcceptsWithin())
+			of.Recent = write.at.After(of.Accepted)
+		}
+		writes[group.ID] = of
 	}
 	return writes
 }

@@ -36,9 +36,9 @@ type executor struct {
 	targets *store.TTLCache[targetWrite]
 }
 
-// targetWriteAge is how long a write to a target group is remembered after the last comparison. Health checks need 55
-// minutes at most to accept machines, and the Service is compared again at most five minutes later.
-const targetWriteAge = 2 * time.Hour
+// targetWriteAge is how long a write to a target group is remembered after the last comparison. Without checks for
+// drift, a Service is compared only when it or a Node changes.
+const targetWriteAge = 30 * 24 * time.Hour
 
 // targetWrite is a write of the targets of a target group.
 type targetWrite struct {

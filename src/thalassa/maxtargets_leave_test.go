@@ -112,32 +112,40 @@ func TestMaxTargetsMachineDeletedBetweenSteps(t *testing.T) {
 	}
 }
 
+// fourNotReady returns five nodes, of which the first four are the targets that a limit of four chooses. All four are
+// not ready, so that the fifth is a target, too.
+func (l *lab) fourNotReady(mode string) (cluster kubernetes.Interface, order []*corev1.Node) {
+	l.Helper()
+	l.config.LoadBalancer.Drift = mode
+	l.restart()
+	nodes, web := l.nodes("a", "b", "c", "d", "e"), slowHealthChecks("4")
+	setReady(nodes)
+	order = preferredFirst(nodes, web)
+	l.settle(web, nodes)
+	cluster = l.watching(web)
+	<-time.After(time.Hour)
+	l.exclude(cluster, nodes, machineOf(order[3]))
+	<-time.After(time.Hour)
+	for _, node := range order[:3] {
+		l.change(cluster, node, notReady)
+	}
+	<-time.After(time.Minute)
+	l.change(cluster, order[3], func(*corev1.Node) {})
+	<-time.After(time.Minute)
+	l.change(cluster, order[3], notReady)
+	<-time.After(3 * time.Hour)
+	l.targetCount("four are not ready", 5)
+	l.warnings()
+	return cluster, order
+}
+
 // TestMaxTargetsPostponedForHours: a target that stays because new ones are not ready leaves when one is, however long
 // that takes.
 func TestMaxTargetsPostponedForHours(t *testing.T) {
 	for _, mode := range driftModes {
 		synctest.Test(t, func(t *testing.T) {
 			l := newFeatureLab(t)
-			l.config.LoadBalancer.Drift = mode
-			l.restart()
-			nodes, web := l.nodes("a", "b", "c", "d", "e"), slowHealthChecks("4")
-			setReady(nodes)
-			order := preferredFirst(nodes, web)
-			l.settle(web, nodes)
-			cluster := l.watching(web)
-			<-time.After(time.Hour)
-			l.exclude(cluster, nodes, machineOf(order[3]))
-			<-time.After(time.Hour)
-			for _, node := range order[:3] {
-				l.change(cluster, node, notReady)
-			}
-			<-time.After(time.Minute)
-			l.change(cluster, order[3], func(*corev1.Node) {})
-			<-time.After(time.Minute)
-			l.change(cluster, order[3], notReady)
-			<-time.After(3 * time.Hour)
-			l.targetCount("four are not ready", 5)
-			l.warnings()
+			cluster, order := l.fourNotReady(mode)
 			l.change(cluster, order[0], func(*corev1.Node) {})
 			<-time.After(2 * time.Hour)
 			l.targetCount(mode, 4)

@@ -117,14 +117,13 @@ type sentEvent struct {
 }
 
 // updateCause records the request and its machines, and returns the cause of differences: what changed since the last
-// reconciliation. If something was refused before and is not refused any more, the cause is the Service. A change of
-// targets that was postponed has the cause that it had before.
+// reconciliation. If something was refused before and is not refused any more, the cause is the Service. If the plan
+// continues a change of targets, the cause is the Nodes.
 func (s *serviceState) updateCause(req request, found cloud.Comparison) cause {
 	machines, refused := found.Machines, messageOf(found.Refused)
 	same := s.service != nil && cloud.SameDesired(s.service, req.service) && (s.refused == "" || s.refused == refused)
-	postponed := found.Continues && !s.postponedSince.IsZero()
 	targets := equal(s.machines, machines) && equal(s.usable, found.Usable) && equal(s.joining, req.targets.Joining) &&
-		s.incomplete == req.targets.Incomplete && !postponed
+		s.incomplete == req.targets.Incomplete && !found.Continues
 	switch {
 	case same && targets && (s.inSync || s.cause == causeDrift):
 		s.cause = causeDrift

@@ -106,21 +106,20 @@ func TestUpdateCause(t *testing.T) {
 	}
 }
 
-// TestPostponedChangeOfTargets: only a plan that continues a postponed change of targets has the cause of that change.
-func TestPostponedChangeOfTargets(t *testing.T) {
+// TestContinuedChangeOfTargets: a plan that continues a change of targets is not drift, whether or not a part of the
+// change was postponed.
+func TestContinuedChangeOfTargets(t *testing.T) {
 	web, req := &corev1.Service{}, request{targets: cloud.Targets{}}
 	req.service = web
-	for _, tt := range []struct {
-		postponed, continues bool
-		want                 cause
-	}{{false, false, causeDrift}, {false, true, causeDrift}, {true, false, causeDrift}, {true, true, causeNodes}} {
-		s := &serviceState{}
-		s.service, s.cause = web, causeNodes
-		s.recordInSync(web, cloud.Comparison{Postponed: tt.postponed})
-		for range 2 {
-			if got := s.updateCause(req, cloud.Comparison{Continues: tt.continues}); got != tt.want {
-				t.Errorf("postponed: %t, continued: %t: the cause is %s, want %s", tt.postponed, tt.continues, got,
-					tt.want)
+	for _, postponed := range []bool{false, true} {
+		for continues, want := range map[bool]cause{false: causeDrift, true: causeNodes} {
+			s := &serviceState{}
+			s.service, s.cause = web, causeNodes
+			s.recordInSync(web, cloud.Comparison{Postponed: postponed})
+			for range 2 {
+				if got := s.updateCause(req, cloud.Comparison{Continues: continues}); got != want {
+					t.Errorf("postponed: %t, continued: %t: the cause is %s, want %s", postponed, continues, got, want)
+				}
 			}
 		}
 	}

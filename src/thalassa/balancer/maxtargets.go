@@ -77,13 +77,14 @@ func (r Request) nextTargets(groups []*resource.TargetGroup, usable cloud.Target
 	all := map[string]cloud.Targets{}
 	for _, group := range groups {
 		var held []string
-		if write := r.observed.Writes[group.ID]; write.Recent {
+		write := r.observed.Writes[group.ID]
+		if write.Recent {
 			held = write.Machines
 		}
 		if invalid { // no target is removed because of it: too many are no failure, too few may be one
 			held = group.Machines
 		}
-		next := usable.Subset(string(r.service.UID), limit, group.Machines, held)
+		next := usable.AcceptedSince(write.Accepted).Subset(string(r.service.UID), limit, group.Machines, held)
 		next.Postponed = next.Postponed && !invalid
 		all[group.ID] = next
 	}

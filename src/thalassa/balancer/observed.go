@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,6 +41,9 @@ type TargetWrite struct {
 	Machines []string // sorted; nil if the write is not known
 	// Recent means that health checks may not have accepted all of the machines since.
 	Recent bool
+	// Accepted is the time since which a Node must have been ready, so that health checks have accepted its machine
+	// again; zero if there are no health checks.
+	Accepted time.Time
 }
 
 // Balancer returns the load balancer that is in use, nil if there is none.

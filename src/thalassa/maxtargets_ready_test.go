@@ -1,0 +1,121 @@
+package thalassa
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+)
+
+// readyNow makes a node ready from now on, as the kubelet and the network of pods do.
+func readyNow(node *corev1.Node) {
+	node.Status.Conditions = []corev1.NodeCondition{
+		{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()},
+		{Type: corev1.NodeNetworkUnavailable, Status: corev1.ConditionFalse, LastTransitionTime: metav1.Now()},
+	}
+}
+
+func withoutNetwork(node *corev1.Node) {
+	node.Status.Conditions = []corev1.NodeCondition{
+		{Type: corev1.NodeReady, Status: corev1.ConditionTrue},
+		{Type: corev1.NodeNetworkUnavailable, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()},
+	}
+}
+
+// TestMaxTargetsBetterNodeBecomesReady: a node that would fill an empty place takes the place of a target that is not
+// ready when it becomes ready. That is no drift.
+func TestMaxTargetsBetterNodeBecomesReady(t *testing.T) {
+	for _, mode := range driftModes {
+		synctest.Test(t, func(t *testing.T) {
+			l := newFeatureLab(t)
+			l.config.LoadBalancer.Drift = mode
+			l.restart()
+			nodes, web := l.nodes("a", "b", "c"), serviceWith(annotated("max-targets", "2"))
+			setReady(nodes)
+			order := preferredFirst(nodes, web)
+			l.settle(web, nodes)
+			cluster := l.watching(web)
+			<-time.After(time.Hour)
+			l.exclude(cluster, nodes, machineOf(order[0]))
+			<-time.After(time.Hour)
+			l.change(cluster, order[2], notReady)
+			<-time.After(time.Hour)
+			l.change(cluster, order[0], notReady) // it is not excluded any more
+			<-time.After(3 * time.Hour)
+			l.warnings()
+			l.change(cluster, order[0], readyNow)
+			<-time.After(time.Hour)
+			want := slices.Sorted(slices.Values([]string{machineOf(order[0]), machineOf(order[1])}))
+			if after := l.targetCount(mode, 2); !slices.Equal(after, want) {
+				t.Errorf("%s: the targets are %v, want %v", mode, after, want)
+			}
+			l.noWarnings(mode)
+		})
+	}
+}
+
+// TestMaxTargetsReadyAgain: targets that serve while others do not stay until health checks accept the others again.
+func TestMaxTargetsReadyAgain(t *testing.T) {
+	for _, mode := range driftModes {
+		synctest.Test(t, func(t *testing.T) {
+			l := newFeatureLab(t)
+			cluster, order := l.fourNotReady(mode)
+			l.change(cluster, order[0], readyNow)
+			<-time.After(10 * time.Minute)
+			l.targetCount(mode+", one is ready for 10 minutes", 5)
+			<-time.After(time.Hour)
+			if after := l.targetCount(mode, 4); slices.Contains(after, machineOf(order[4])) {
+				t.Errorf("%s: the targets are %v with %s", mode, after, order[4].Name)
+			}
+			l.noWarnings(mode)
+		})
+	}
+}
+
+// TestMaxTargetsNetworkAgain: the same if the network of all targets is missing.
+func TestMaxTargetsNetworkAgain(t *testing.T) {
+	for _, mode := range driftModes {
+		synctest.Test(t, func(t *testing.T) {
+			l := newFeatureLab(t)
+			l.config.LoadBalancer.Drift = mode
+			l.restart()
+			nodes, web := l.nodes("a", "b", "c", "d", "e", "f", "g", "h"), slowHealthChecks("4")
+			setReady(nodes)
+			l.settle(web, nodes)
+			first := l.targetCount("before", 4)
+			cluster := l.watching(web)
+			<-time.After(time.Hour)
+			for _, machine := range first {
+				l.change(cluster, nodeOn(nodes, machine), withoutNetwork)
+			}
+			<-time.After(time.Hour)
+			l.warnings()
+			l.targetCount("without network", 8)
+			for _, machine := range first {
+				l.change(cluster, nodeOn(nodes, machine), readyNow)
+			}
+			<-time.After(10 * time.Minute)
+			others := machinesWithout(nodes, first)
+			if len(cloud.Without(others, l.targetsOfPort("443"))) == len(others) {
+				t.Errorf("%s: no target stays that served before the others were ready", mode)
+			}
+			<-time.After(time.Hour)
+			if after := l.targetCount(mode, 4); !slices.Equal(after, first) {
+				t.Errorf("%s: the targets are %v, want %v", mode, after, first)
+			}
+			l.noWarnings(mode)
+		})
+	}
+}
+
+func (l *lab) noWarnings(what string) {
+	l.Helper()
+	if got := l.warnings(); got != "" {
+		l.Errorf("%s: warnings %q, want none", what, got)
+	}
+}
