@@ -2,6 +2,7 @@ package repository
 
 import (
 	"go/ast"
+	"go/types"
 	"io/fs"
 	"path"
 	"slices"
@@ -42,7 +43,7 @@ func (s *source) makesCloud(n ast.Node) bool {
 	if !ok {
 		return false
 	}
-	name := callee(call.Fun)
+	name := types.ExprString(call.Fun)
 	return name == "emulator.New" || name == "New" && s.file.Name.Name == "emulator"
 }
 

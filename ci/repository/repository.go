@@ -36,16 +36,14 @@ type Rule func(tree fs.FS) ([]Finding, error)
 // Rules returns the rules that need nothing but the files, by name.
 func Rules() map[string]Rule {
 	return map[string]Rule{
-		"sizes":         Sizes,
-		"widths":        Widths,
-		"packages":      Packages,
-		"documentation": Documentation,
-		"calls":         Calls,
-		"clouds":        Clouds,
-		"paths":         LocalPaths,
-		"big files":     BigFiles,
-		"links":         Links,
-		"workflows":     Workflows,
+		"sizes":     Sizes,
+		"widths":    Widths,
+		"packages":  Packages,
+		"clouds":    Clouds,
+		"paths":     LocalPaths,
+		"big files": BigFiles,
+		"links":     Links,
+		"workflows": Workflows,
 	}
 }
 
