@@ -2,6 +2,9 @@ package cloud
 
 import (
 	"context"
+	"maps"
+	"slices"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -18,6 +21,61 @@ func (c Changes) Watch(ctx context.Context, report func(Change)) {
 	if c != nil {
 		c(ctx, report)
 	}
+}
+
+// Reports implements Changes for a cloud that calls Send. The zero value is ready to use. It is safe for concurrent
+// use.
+type Reports struct {
+	mu    sync.Mutex
+	calls map[*reportCall]bool // those that have not ended
+}
+
+// reportCall is a call of Changes.
+type reportCall struct {
+	mu     sync.Mutex // held during reports, so that they come one after the other
+	report func(Change)
+}
+
+// Changes implements Changes.
+func (r *Reports) Changes(ctx context.Context, report func(Change)) {
+	call := &reportCall{report: report}
+	call.mu.Lock() // until the first report has been made
+	r.add(call)
+	defer r.remove(call)
+	report(Change{All: true})
+	call.mu.Unlock()
+	<-ctx.Done()
+}
+
+func (r *Reports) add(call *reportCall) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.calls == nil {
+		r.calls = map[*reportCall]bool{}
+	}
+	r.calls[call] = true
+}
+
+func (r *Reports) remove(call *reportCall) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.calls, call)
+}
+
+// Send reports a change to all calls of Changes that have not ended.
+func (r *Reports) Send(change Change) {
+	r.mu.Lock()
+	calls := slices.Collect(maps.Keys(r.calls))
+	r.mu.Unlock()
+	for _, call := range calls {
+		call.send(change)
+	}
+}
+
+func (c *reportCall) send(change Change) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.report(change)
 }
 
 // Recovery reports the ends of outages, and returns when ctx ends.

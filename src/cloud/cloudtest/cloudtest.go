@@ -10,8 +10,6 @@ package cloudtest
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -42,7 +40,7 @@ func New(api *API) *cloud.Cloud {
 		Routes:      routes{s},
 		LabelDomain: "k8s.example.com",
 		Start:       s.start,
-		Changes:     s.changes,
+		Changes:     s.reports.Changes,
 		CheckAccess: s.checkAccess,
 	}
 }
@@ -54,19 +52,13 @@ func (s *store) checkAccess(context.Context) []cloud.Access {
 
 // store contains all objects of the cloud, as the watch has reported them.
 type store struct {
-	api *API
+	api     *API
+	reports cloud.Reports
 
-	mu          sync.Mutex
-	synced      bool
-	machines    map[string]Machine
-	balancers   map[types.UID]LoadBalancer
-	subscribers map[*subscriber]bool
-}
-
-// subscriber is a call of changes.
-type subscriber struct {
-	mu     sync.Mutex // held during reports, so that they come one after the other
-	report func(cloud.Change)
+	mu        sync.Mutex
+	synced    bool
+	machines  map[string]Machine
+	balancers map[types.UID]LoadBalancer
 }
 
 // errNotSynced is the error of all reads before Start.
@@ -87,13 +79,13 @@ func (s *store) start(ctx context.Context, _ cloud.Clients) {
 	go func() {
 		for {
 			for event := range events {
-				s.report(s.apply(event))
+				s.reports.Send(s.apply(event))
 			}
 			if ctx.Err() != nil {
 				return
 			}
 			events = s.watch(ctx)
-			s.report(cloud.Change{All: true})
+			s.reports.Send(cloud.Change{All: true})
 		}
 	}()
 }
@@ -145,39 +137,6 @@ func (s *store) putLoadBalancer(balancer LoadBalancer) {
 	if s.balancers[balancer.UID].Version < balancer.Version {
 		s.balancers[balancer.UID] = balancer
 	}
-}
-
-// changes implements cloud.Changes.
-func (s *store) changes(ctx context.Context, report func(cloud.Change)) {
-	one := &subscriber{report: report}
-	one.mu.Lock() // until the first report has been made
-	s.mu.Lock()
-	if s.subscribers == nil {
-		s.subscribers = map[*subscriber]bool{}
-	}
-	s.subscribers[one] = true
-	s.mu.Unlock()
-	report(cloud.Change{All: true})
-	one.mu.Unlock()
-	<-ctx.Done()
-	s.mu.Lock()
-	delete(s.subscribers, one)
-	s.mu.Unlock()
-}
-
-func (s *store) report(change cloud.Change) {
-	s.mu.Lock()
-	subscribers := slices.Collect(maps.Keys(s.subscribers))
-	s.mu.Unlock()
-	for _, one := range subscribers {
-		one.send(change)
-	}
-}
-
-func (s *subscriber) send(change cloud.Change) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.report(change)
 }
 
 // machineOf returns the machine that the provider ID of a Node names.

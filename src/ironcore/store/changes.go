@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"sync"
 
 	computev1alpha1 "github.com/ironcore-dev/ironcore/api/compute/v1alpha1"
 	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
@@ -24,61 +23,13 @@ func (s *Store) Changes(ctx context.Context, report func(cloud.Change)) {
 	case <-ctx.Done():
 		return
 	}
-	one := &subscriber{report: report}
-	one.mu.Lock() // until the first report has been made
-	s.subscribers.add(one)
-	defer s.subscribers.remove(one)
-	report(cloud.Change{All: true})
-	one.mu.Unlock()
-	<-ctx.Done()
-}
-
-// subscriber is a call of Changes.
-type subscriber struct {
-	mu     sync.Mutex // held during reports, so that they come one after the other
-	report func(cloud.Change)
-}
-
-func (s *subscriber) send(change cloud.Change) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.report(change)
-}
-
-// subscribers are the calls of Changes that have not ended.
-type subscribers struct {
-	mu  sync.Mutex
-	all map[*subscriber]bool
-}
-
-func (s *subscribers) add(one *subscriber) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.all == nil {
-		s.all = map[*subscriber]bool{}
-	}
-	s.all[one] = true
-}
-
-func (s *subscribers) remove(one *subscriber) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.all, one)
-}
-
-func (s *subscribers) send(change cloud.Change) {
-	s.mu.Lock()
-	all := slices.Collect(maps.Keys(s.all))
-	s.mu.Unlock()
-	for _, one := range all {
-		one.send(change)
-	}
+	s.reports.Changes(ctx, report)
 }
 
 // machineChanged reports the Node of a machine. It has the name of the machine.
 func (s *Store) machineChanged(was, is *computev1alpha1.Machine) {
 	if was == nil || is == nil || !sameMachine(was, is) {
-		s.subscribers.send(cloud.Change{Node: nameOf(was, is), Routes: true})
+		s.reports.Send(cloud.Change{Node: nameOf(was, is), Routes: true})
 	}
 }
 
@@ -95,14 +46,14 @@ func (s *Store) poolChanged(was, is *computev1alpha1.MachinePool) {
 		return
 	}
 	for _, machine := range s.Machines.indexed(byPool, nameOf(was, is)) {
-		s.subscribers.send(cloud.Change{Node: machine.Name})
+		s.reports.Send(cloud.Change{Node: machine.Name})
 	}
 }
 
 // networkChanged reports that all may have changed when the network of the cluster appears, disappears or is replaced.
 func (s *Store) networkChanged(was, is *networkingv1alpha1.Network) {
 	if nameOf(was, is) == s.Network && (was == nil || is == nil || was.UID != is.UID) {
-		s.subscribers.send(cloud.Change{All: true})
+		s.reports.Send(cloud.Change{All: true})
 	}
 }
 
@@ -121,7 +72,7 @@ func (s *Store) interfaceChanged(was, is *networkingv1alpha1.NetworkInterface) {
 		nodes[machine.Name] = true
 	}
 	for _, name := range slices.Sorted(maps.Keys(nodes)) {
-		s.subscribers.send(cloud.Change{Node: name, Routes: true})
+		s.reports.Send(cloud.Change{Node: name, Routes: true})
 	}
 }
 
@@ -183,7 +134,7 @@ func (s *Store) serviceOf(object metav1.Object) types.NamespacedName {
 func (s *Store) reportServices(services map[types.NamespacedName]bool) {
 	for service := range services {
 		if service.Name != "" {
-			s.subscribers.send(cloud.Change{Service: service})
+			s.reports.Send(cloud.Change{Service: service})
 		}
 	}
 }

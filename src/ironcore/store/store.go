@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/label"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/providerid"
@@ -41,9 +42,9 @@ type Store struct {
 	LoadBalancers        *Objects[*networkingv1alpha1.LoadBalancer]
 	LoadBalancerRoutings *Objects[*networkingv1alpha1.LoadBalancerRouting]
 
-	started     atomic.Bool
-	synced      chan struct{} // closed when all objects have been listed
-	subscribers subscribers
+	started atomic.Bool
+	synced  chan struct{} // closed when all objects have been listed
+	reports cloud.Reports
 }
 
 // New returns a store without objects for a cluster and its network. Start fills it.
