@@ -6,22 +6,21 @@ import "slices"
 const shareThatStays = 4
 
 // approach returns the next set of targets on the way from the present ones to the chosen ones, and whether it is
-// another set than these. The held ones, which are candidates, stay, and come back if they are not present. Some that
-// are serving stay, too, if few of those would; if none is, each of them may be. All lists are sorted.
-func (r *ranking) approach(seed uint64, limit int, chosen, present, serving, held []string) (next []string,
-	postponed bool) {
-	if len(serving) == 0 {
-		serving = present
-	}
+// another set than these. The held ones, which are candidates, stay, and come back if they are not present. Some of
+// each list of serving ones stay, too, if few of it would. All lists are sorted.
+func (r *ranking) approach(seed uint64, limit int, chosen, present []string, serving [][]string,
+	held []string) (next []string, postponed bool) {
 	kept := Without(held, chosen)
 	staying := sorted(common(chosen, sorted(present, held)), kept)
-	least := min((limit+shareThatStays-1)/shareThatStays, len(serving))
-	missing := max(0, least-len(common(staying, serving)))
-	more := r.choose(seed, missing, common(Without(Without(present, chosen), kept), serving))
-	if len(kept) == 0 {
-		return sorted(chosen, more), len(more) > 0
+	next = staying
+	for _, list := range serving {
+		least := min((limit+shareThatStays-1)/shareThatStays, len(list))
+		missing := max(0, least-len(common(next, list)))
+		next = sorted(next, r.choose(seed, missing, common(Without(present, next), list)))
 	}
-	next = sorted(staying, more)
+	if len(kept) == 0 {
+		return sorted(chosen, Without(next, chosen)), len(next) > len(staying)
+	}
 	added := r.choose(seed, max(0, limit-len(next)), Without(chosen, staying))
 	return sorted(next, added), true
 }

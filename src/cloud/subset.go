@@ -18,6 +18,9 @@ func addZone(zoneOf map[string]string, machine string, node *corev1.Node) {
 // addReadySince adds the time since which the Node of a machine has been ready and has had a network. If two Nodes on
 // it have different ones, the earlier one counts.
 func addReadySince(readySince map[string]time.Time, machine string, node *corev1.Node) {
+	if !Ready(node) {
+		return
+	}
 	var since time.Time
 	for _, c := range node.Status.Conditions {
 		decides := c.Type == corev1.NodeReady || c.Type == corev1.NodeNetworkUnavailable
@@ -42,8 +45,8 @@ func addReadySince(readySince map[string]time.Time, machine string, node *corev1
 // Machines are added before others are removed: if few of the observed targets that serve would stay, some more stay
 // until the new ones serve, and the limit is exceeded for that time. The held ones are those that the cloud had
 // after a change so recent that it may not use all of them yet. Then no other machine takes the place of one of them.
-// In both cases Postponed is set. Targets serve if they are usable or unknown, and their Nodes are ready, for as long
-// as AcceptedSince requires.
+// In both cases Postponed is set. Targets serve if they are usable or unknown, and their Nodes are ready. Those whose
+// Nodes are so for as long as AcceptedSince requires stay first.
 func (t Targets) Subset(uid string, limit int, observed, held []string) Targets {
 	candidates := t.Over(observed)
 	if limit == 0 || len(t.Identities) == 0 || len(candidates) <= limit {
@@ -53,7 +56,11 @@ func (t Targets) Subset(uid string, limit int, observed, held []string) Targets 
 	seed := hashOf(uid)
 	chosen := ranking.chooseReady(seed, limit, candidates, observed)
 	present := common(observed, candidates)
-	serving := ranking.serving(sorted(common(present, t.Identities), common(present, t.Unknown)), t.accepted)
+	ready := ranking.serving(sorted(common(present, t.Identities), common(present, t.Unknown)), time.Time{})
+	serving := [][]string{ranking.serving(slices.Clone(ready), t.accepted), ready}
+	if len(ready) == 0 {
+		serving = [][]string{present} // each of them may serve
+	}
 	besides := func(chosen []string) []string {
 		if len(common(chosen, t.Identities)) > 0 {
 			return chosen

@@ -180,12 +180,34 @@ func TestReadySince(t *testing.T) {
 			}}}
 	}
 	onOne := func(*corev1.Node) (string, bool) { return "m", true }
+	lost := node("b", 1, 1)
+	lost.Status.Conditions[1].Status = corev1.ConditionTrue
 	for want, nodes := range map[int][]*corev1.Node{
 		5: {node("a", 5, 2)}, 6: {node("a", 1, 6)},
-		3: {node("a", 3, 1), node("b", 9, 9)}, 4: {node("a", 9, 9), node("b", 1, 4)},
+		3: {node("a", 3, 1), node("b", 9, 9)}, 4: {node("a", 9, 9), node("b", 1, 4)}, 7: {lost, node("a", 7, 7)},
 	} {
 		if got := ChooseTargets(nodes, onOne).ranking.readySince["m"]; !got.Equal(at(want).Time) {
 			t.Errorf("ready since %s, want %d:00", got, want)
+		}
+	}
+}
+
+// TestApproachKeepsAccepted: of the present targets that were not chosen, those that have served for long stay first,
+// and others that serve until a quarter of the limit stays.
+func TestApproachKeepsAccepted(t *testing.T) {
+	var before, after []string
+	for i := range 8 {
+		before, after = append(before, fmt.Sprintf("a%d", i)), append(after, fmt.Sprintf("b%d", i))
+	}
+	r := newRanking(slices.Concat(before, after), nil, nil)
+	for seed := range uint64(20) {
+		for _, accepted := range [][]string{nil, before[3:4], before[3:6], before} {
+			next, postponed := r.approach(seed, 8, after, before, [][]string{accepted, before}, nil)
+			stay := common(next, before)
+			if !postponed || len(stay) != 2 || len(common(stay, accepted)) != min(2, len(accepted)) ||
+				len(common(next, after)) != 8 {
+				t.Fatalf("seed %d, accepted %v: the next targets are %v", seed, accepted, next)
+			}
 		}
 	}
 }

@@ -90,7 +90,6 @@ func ChooseTargets(nodes []*corev1.Node, identify Identify) Targets {
 		addZone(zoneOf, identity, node)
 		if Ready(node) {
 			ready = append(ready, identity)
-			addReadySince(readySince, identity, node)
 		} else {
 			notReady = append(notReady, identity)
 		}
@@ -99,6 +98,7 @@ func ChooseTargets(nodes []*corev1.Node, identify Identify) Targets {
 				append(targets.JoiningNames, node.Name)
 			continue
 		}
+		addReadySince(readySince, identity, node)
 		targets.Identities, targets.Names = append(targets.Identities, identity), append(targets.Names, node.Name)
 	}
 	slices.Sort(targets.Unidentified)

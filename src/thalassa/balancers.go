@@ -59,6 +59,7 @@ func (b *balancers) NodeSelector(service *corev1.Service) (labels.Selector, erro
 // Diff implements cloud.LoadBalancers.
 func (b *balancers) Diff(ctx context.Context, service *corev1.Service,
 	targets cloud.Targets) (cloud.Comparison, error) {
+	b.began()
 	o, err := b.observeForDiff(ctx, service)
 	if err != nil {
 		return cloud.Comparison{}, err
@@ -119,22 +120,20 @@ func (b *balancers) Apply(ctx context.Context, service *corev1.Service, plan clo
 }
 
 // writesOf returns the latest writes of the targets of target groups, by the identities of these. A process does not
-// know the writes of the one before. While these may be recent, its start counts as a write of the targets that it
-// finds.
+// know the writes of the one before: the targets that it finds count as written, and while that may be recent, as
+// written at its start.
 func (b *balancers) writesOf(groups []resource.TargetGroup) map[string]balancer.TargetWrite {
 	writes := make(map[string]balancer.TargetWrite, len(groups))
 	began, now := b.began(), time.Now()
 	for _, group := range groups {
-		write, known := b.executor.targets.Get(group.ID)
-		if !known && now.Sub(began) < time.Hour { // health checks need 55 minutes at most
+		write, written := b.executor.targets.Get(group.ID)
+		if !written && now.Sub(began) < time.Hour { // health checks need 55 minutes at most
 			write.at = began
 		}
-		if write.machines == nil && !write.at.IsZero() {
-			write.machines = group.Machines
+		if write.machines == nil {
+			write.machines = notNil(group.Machines)
 		}
-		if write.machines != nil {
-			b.executor.targets.Put(group.ID, write) // it is remembered as long as the group is compared
-		}
+		b.executor.targets.Put(group.ID, write) // it is remembered as long as the group is compared
 		of := balancer.TargetWrite{Machines: write.machines}
 		if group.HealthCheck != nil {
 			of.Accepted = now.Add(-group.HealthCheck.AcceptsWithin())

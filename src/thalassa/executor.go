@@ -93,6 +93,8 @@ func (e *execution) write(ctx context.Context, object any) error {
 	case balancer.SetMachines:
 		return e.setMachines(ctx, o)
 	case balancer.DeleteTargetGroup:
+		e.removals.Remove(o.TargetGroup)
+		e.targets.Remove(o.TargetGroup)
 		return e.inventory.DeleteTargetGroup(ctx, o.TargetGroup)
 	case balancer.CreateSecurityGroup:
 		return e.createSecurityGroup(ctx, o.SecurityGroup)
@@ -214,10 +216,18 @@ func (e *execution) setMachines(ctx context.Context, o balancer.SetMachines) (er
 	}
 	write := targetWrite{at: time.Now()}
 	if o.Limited { // others may be thousands
-		write.machines = o.Machines
+		write.machines = notNil(o.Machines)
 	}
 	e.targets.Put(o.TargetGroup.ID, write)
 	return err
+}
+
+// notNil returns the machines as a list that is known, so that it is not nil.
+func notNil(machines []string) []string {
+	if machines == nil {
+		return []string{}
+	}
+	return machines
 }
 
 func (e *execution) createSecurityGroup(ctx context.Context, group resource.SecurityGroup) error {

@@ -2,6 +2,7 @@ package thalassa
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 // readyNow makes a node ready from now on, as the kubelet and the network of pods do.
@@ -117,5 +119,41 @@ func (l *lab) noWarnings(what string) {
 	l.Helper()
 	if got := l.warnings(); got != "" {
 		l.Errorf("%s: warnings %q, want none", what, got)
+	}
+}
+
+// TestMaxTargetsEmptiedByHand: targets that somebody removes are drift, although the program has never written them
+// with a limit.
+func TestMaxTargetsEmptiedByHand(t *testing.T) {
+	for _, mode := range driftModes {
+		synctest.Test(t, func(t *testing.T) {
+			l := newFeatureLab(t)
+			l.config.LoadBalancer.Drift = mode
+			l.restart()
+			nodes, web := l.nodes("a", "b"), serviceWith(nil)
+			setReady(nodes)
+			l.settle(web, nodes)
+			l.restart()
+			l.cloud.balancers.began() // another Service has a limit
+			cluster := l.watching(web)
+			<-time.After(3 * time.Hour)
+			metav1.SetMetaDataAnnotation(&web.ObjectMeta, label.AnnotationPrefix+"max-targets", "5")
+			services := cluster.CoreV1().Services(web.Namespace)
+			if _, err := services.Update(t.Context(), web, metav1.UpdateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			<-time.After(time.Hour)
+			l.warnings()
+			l.setTargets("")
+			<-time.After(time.Hour)
+			want := 0
+			if mode == "repair" {
+				want = 2
+			}
+			l.targetCount(mode, want)
+			if drifted := strings.Contains(l.warnings(), "LoadBalancerDrifted"); drifted == (mode == "off") {
+				t.Errorf("%s: drift is reported: %t", mode, drifted)
+			}
+		})
 	}
 }

@@ -111,10 +111,11 @@ func (d desired) postponed(o Observed) bool {
 func (d desired) continues(o Observed, usable cloud.Targets, plan cloud.Plan) bool {
 	return d.limited && len(plan) > 0 && !slices.ContainsFunc(plan, func(operation cloud.Operation) bool {
 		write, is := operation.Object.(SetMachines)
-		if !is {
+		written := o.Writes[write.TargetGroup.ID].Machines
+		if !is || written == nil {
 			return true
 		}
-		present, written := write.TargetGroup.Machines, o.Writes[write.TargetGroup.ID].Machines
+		present := write.TargetGroup.Machines
 		added, removed := cloud.Without(present, written), cloud.Without(written, present)
 		return len(added) > 0 || len(cloud.Without(removed, usable.Over(written))) < len(removed)
 	})
