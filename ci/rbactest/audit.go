@@ -48,18 +48,23 @@ func Size(path string) (int64, error) {
 	return info.Size(), nil
 }
 
-// Requests returns those in the audit log from an offset on.
+// Requests returns those in the audit log from an offset on, without a line that was being written at the offset.
 func Requests(path string, offset int64) ([]Request, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("opening the audit log: %w", err)
 	}
 	defer file.Close()
-	if _, err := file.Seek(offset, io.SeekStart); err != nil {
+	if _, err := file.Seek(max(0, offset-1), io.SeekStart); err != nil {
 		return nil, fmt.Errorf("reading the audit log: %w", err)
 	}
 	var requests []Request
 	lines := bufio.NewReader(file)
+	if offset > 0 { // up to the end of the line before
+		if _, err := lines.ReadBytes('\n'); err != nil && err != io.EOF {
+			return nil, fmt.Errorf("reading the audit log: %w", err)
+		}
+	}
 	for {
 		line, err := lines.ReadBytes('\n')
 		if err != nil { // the last line may be in the middle of being written

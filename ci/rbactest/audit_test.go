@@ -33,6 +33,10 @@ func TestRequests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	inLine, err := Requests(path, begin-1)
+	if diff := cmp.Diff(got, inLine); err != nil || diff != "" {
+		t.Errorf("requests from within a line on: error %v (-want +got):\n%s", err, diff)
+	}
 	want := []Request{
 		{Permission: Permission{User: "me", Verb: "patch", Resource: "nodes/status", Name: "a"},
 			Received: time.Date(2026, 11, 21, 10, 0, 0, 1000, time.UTC), UserAgent: "ccm/v1", Allowed: true,
