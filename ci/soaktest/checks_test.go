@@ -1,6 +1,10 @@
 package soaktest
 
 import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -21,6 +25,9 @@ func (s *soak) proveChecks() {
 	for _, r := range s.replicas {
 		s.must(r.process.Signal(syscall.SIGSTOP))
 		defer func() { s.must(r.process.Signal(syscall.SIGCONT)) }()
+		s.must(s.until(s.Context(), "replica "+r.name+" has stopped", func(context.Context) error {
+			return stopped(r.process.PID())
+		}))
 	}
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "missed"},
 		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, Ports: []corev1.ServicePort{port(80)}}}
@@ -35,6 +42,19 @@ func (s *soak) proveChecks() {
 	if err := s.cleared(s.Context()); err == nil || !strings.Contains(err.Error(), "objects of the cloud") {
 		s.Errorf("the cloud has one object more, and the check returned %v", err)
 	}
+}
+
+// stopped returns an error while a thread of a process runs: on a busy machine, the signal takes effect late.
+func stopped(pid int) error {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	for _, thread := range threads {
+		stat, readErr := os.ReadFile(thread)
+		_, state, _ := strings.Cut(string(stat), ") ") // behind the name of the program
+		if readErr == nil && !strings.HasPrefix(state, "T") {
+			return fmt.Errorf("thread %s is in the state %.1s", thread, state)
+		}
+	}
+	return err
 }
 
 // exampleService is a Service with all that wanted reads.
