@@ -34,7 +34,7 @@ func Need(tb testing.TB, programs ...string) {
 			"this test cannot run: %s; run make e2e-setup and then make test-root, both as root or with SUDO=sudo",
 			strings.Join(missing, ", "))
 	default:
-		tb.Skip(Reason + strings.Join(missing, ", "))
+		tb.Skip(Reason + strings.Join(missing, ", ")) //nolint:forbidigo // no other function skips tests
 	}
 }
 
