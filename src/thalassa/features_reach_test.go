@@ -29,10 +29,13 @@ func (l *lab) warnings() string {
 	return strings.Join(all, "\n")
 }
 
-// reported wants exactly one warning with a text, and no other.
+// reported wants one warning with the texts, and no other; without texts, none.
 func (l *lab) reported(what string, texts ...string) {
 	l.Helper()
 	got := l.warnings()
+	if len(texts) == 0 && got != "" {
+		l.Errorf("%s: warnings %q, want none", what, got)
+	}
 	if strings.Count(got, "\n") > 0 {
 		l.Errorf("%s: more than one warning:\n%s", what, got)
 	}

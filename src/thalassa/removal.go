@@ -16,27 +16,26 @@ type removal struct {
 // recordRemoval records an update of a target group that succeeded. A removal of its health check is counted; a change
 // of the health check resets the count.
 func (e *executor) recordRemoval(from, to resource.TargetGroup) {
-	check := from.HealthCheck.String()
-	latest, _ := e.removals.Get(from.ID)
-	switch {
+	switch check := from.HealthCheck.String(); {
 	case check == to.HealthCheck.String():
-		return
-	case to.HealthCheck != nil || latest.check != check:
-		latest = removal{check: check}
-	}
-	if to.HealthCheck == nil {
+	case to.HealthCheck != nil:
+		e.removals.Remove(from.ID)
+	default:
+		latest, _ := e.removals.Get(from.ID)
+		if latest.check != check {
+			latest = removal{check: check}
+		}
 		latest.times++
+		e.removals.Put(from.ID, latest)
 	}
-	e.removals.Put(from.ID, latest)
 }
 
 // irremovable returns the identities of the groups that still have a health check that was removed often enough.
 func (e *executor) irremovable(groups []resource.TargetGroup) map[string]bool {
 	found := map[string]bool{}
 	for _, group := range groups {
-		latest, known := e.removals.Get(group.ID)
-		known = known && latest.times >= removalTries
-		if known && group.HealthCheck != nil && latest.check == group.HealthCheck.String() {
+		latest, _ := e.removals.Get(group.ID)
+		if latest.times >= removalTries && group.HealthCheck != nil && latest.check == group.HealthCheck.String() {
 			found[group.ID] = true
 			e.removals.Put(group.ID, latest) // it is remembered as long as the group is compared
 		}
