@@ -59,14 +59,8 @@ func TestMaxTargetsNotReadyTargetLeaves(t *testing.T) {
 			}
 			synctest.Test(t, func(t *testing.T) {
 				l := newFeatureLab(t)
-				l.config.LoadBalancer.Drift = mode
-				l.restart()
-				nodes, web := l.nodes("a", "b", "c", "d", "e"), serviceWith(annotated("max-targets", "2"))
-				setReady(nodes)
-				l.settle(web, nodes)
+				nodes, cluster := l.readyFor(mode, serviceWith(annotated("max-targets", "2")), "a", "b", "c", "d", "e")
 				before := l.targetCount("before", 2)
-				cluster := l.watching(web)
-				<-time.After(time.Hour)
 				node := nodeOn(nodes, before[0])
 				l.change(cluster, node, notReady)
 				<-time.After(time.Hour)
@@ -112,18 +106,27 @@ func TestMaxTargetsMachineDeletedBetweenSteps(t *testing.T) {
 	}
 }
 
+// readyFor returns ready nodes, and the cluster in which the Service has had its load balancer for an hour.
+func (l *lab) readyFor(mode string, web *corev1.Service, names ...string) (nodes []*corev1.Node,
+	cluster kubernetes.Interface) {
+	l.Helper()
+	l.config.LoadBalancer.Drift = mode
+	l.restart()
+	nodes = l.nodes(names...)
+	setReady(nodes)
+	l.settle(web, nodes)
+	cluster = l.watching(web)
+	<-time.After(time.Hour)
+	return nodes, cluster
+}
+
 // fourNotReady returns five nodes, of which the first four are the targets that a limit of four chooses. All four are
 // not ready, so that the fifth is a target, too.
 func (l *lab) fourNotReady(mode string) (cluster kubernetes.Interface, order []*corev1.Node) {
 	l.Helper()
-	l.config.LoadBalancer.Drift = mode
-	l.restart()
-	nodes, web := l.nodes("a", "b", "c", "d", "e"), slowHealthChecks("4")
-	setReady(nodes)
+	web := slowHealthChecks("4")
+	nodes, cluster := l.readyFor(mode, web, "a", "b", "c", "d", "e")
 	order = preferredFirst(nodes, web)
-	l.settle(web, nodes)
-	cluster = l.watching(web)
-	<-time.After(time.Hour)
 	l.exclude(cluster, nodes, machineOf(order[3]))
 	<-time.After(time.Hour)
 	for _, node := range order[:3] {

@@ -35,14 +35,9 @@ func TestMaxTargetsBetterNodeBecomesReady(t *testing.T) {
 	for _, mode := range driftModes {
 		synctest.Test(t, func(t *testing.T) {
 			l := newFeatureLab(t)
-			l.config.LoadBalancer.Drift = mode
-			l.restart()
-			nodes, web := l.nodes("a", "b", "c"), serviceWith(annotated("max-targets", "2"))
-			setReady(nodes)
+			web := serviceWith(annotated("max-targets", "2"))
+			nodes, cluster := l.readyFor(mode, web, "a", "b", "c")
 			order := preferredFirst(nodes, web)
-			l.settle(web, nodes)
-			cluster := l.watching(web)
-			<-time.After(time.Hour)
 			l.exclude(cluster, nodes, machineOf(order[0]))
 			<-time.After(time.Hour)
 			l.change(cluster, order[2], notReady)
@@ -84,14 +79,8 @@ func TestMaxTargetsNetworkAgain(t *testing.T) {
 	for _, mode := range driftModes {
 		synctest.Test(t, func(t *testing.T) {
 			l := newFeatureLab(t)
-			l.config.LoadBalancer.Drift = mode
-			l.restart()
-			nodes, web := l.nodes("a", "b", "c", "d", "e", "f", "g", "h"), slowHealthChecks("4")
-			setReady(nodes)
-			l.settle(web, nodes)
+			nodes, cluster := l.readyFor(mode, slowHealthChecks("4"), "a", "b", "c", "d", "e", "f", "g", "h")
 			first := l.targetCount("before", 4)
-			cluster := l.watching(web)
-			<-time.After(time.Hour)
 			for _, machine := range first {
 				l.change(cluster, nodeOn(nodes, machine), withoutNetwork)
 			}
