@@ -39,17 +39,24 @@ help: ## list the commands
 
 # With SUDO=sudo, the ordinary user builds everything, and root runs only the programs that need root. Root has its own caches.
 go_settings = GOTOOLCHAIN CGO_ENABLED GOFLAGS GOPROXY GONOPROXY GOSUMDB GONOSUMDB GOPRIVATE GOINSECURE GOVCS
-as_root = $(if $(SUDO),$(SUDO) env "PATH=$$PATH" "LAB_KUBERNETES=$$LAB_KUBERNETES" $(DEBIAN_MIRROR:%="DEBIAN_MIRROR=%") $(foreach name,$(go_settings),"$(name)=$$($(GO) env $(name))"))
+as_root = $(if $(SUDO),$(SUDO) env "PATH=$$PATH" "LAB_KUBERNETES=$$LAB_KUBERNETES" "FULL=$$FULL" $(DEBIAN_MIRROR:%="DEBIAN_MIRROR=%") $(foreach name,$(go_settings),"$(name)=$$($(GO) env $(name))"))
 
 .PHONY: build
 build: $(IMAGES:%=bin/%) bin/lab ## build the programs into bin/ (the first time compiles Kubernetes for the lab)
 
+# FULL=1 chooses the full tier of tests.
+export FULL := $(filter 1,$(FULL))
+
 .PHONY: test
-test: bin/gotest bin/lab bin/sidecars ## run every test, src with the race detector if there is a C compiler (RACE=1|0: everywhere, nowhere; PACKAGES=... TESTFLAGS=... SUDO=sudo)
-	@exec $(as_root) env LAB_IS_CURRENT_IN='$(CURDIR)' bin/gotest $(if $(RACE),-race=$(RACE)) $(if $(PACKAGES),-packages='$(PACKAGES)') $(if $(ROOT),-root) \
+test: bin/test ## run the quick tier of tests, which proves every promise (PACKAGES=... TESTFLAGS=... RACE=1|0 SUDO=sudo)
+	@exec $(as_root) bin/test $(if $(RACE),-race=$(RACE)) $(if $(PACKAGES),-packages='$(PACKAGES)') $(if $(ROOT),-root) \
 	  $(if $(SUMMARY),-summary='$(SUMMARY)') -- $(TESTFLAGS)
 
-# A test of the repository checks that this list is complete.
+.PHONY: test-full
+test-full: ## run all tests: complete matrices, all versions, src with the race detector if there is a C compiler (takes make test's variables)
+	@exec $(MAKE) test FULL=1
+
+# A rule in ci/rules checks that this list is complete.
 root_packages := ./src/csi/node ./src/emulator/command ./src/emulator/loopdevice ./src/emulator/namespace ./src/emulator/netns ./src/emulator/statefile ./tools/debian ./tools/ironcorenet ./tools/machine
 
 # The minor versions of Kubernetes that the lab can be. Only the command line of make selects one of them with K8S, so that a variable in the
@@ -91,12 +98,13 @@ soak_time = $(or $(SOAK_TIME),1h)
 .PHONY: soak
 soak: bin/lab ## run two programs for hours under random faults, changes and restarts (SOAK_TIME=1h; a failure prints how to repeat it)
 	@seed=$${SOAK_SEED:-$$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}; echo "random rounds for $(soak_time): SOAK_SEED=$$seed"; \
-	  rm -rf dist/soak && mkdir -p dist/soak && cd ci/soaktest && SOAK_SEED=$$seed SOAK_TIME=$(soak_time) LAB_IS_CURRENT_IN='$(CURDIR)' exec $(GO) test -trimpath -buildvcs=false -vet=off -count=1 \
+	  rm -rf dist/soak && mkdir -p dist/soak && cd ci/slow/soak && SOAK_SEED=$$seed SOAK_TIME=$(soak_time) exec $(GO) test -trimpath -buildvcs=false -vet=off -count=1 \
 	  -timeout=$(soak_time)15m -artifacts -outputdir='$(CURDIR)/dist/soak' -run '^TestSoak$$'
 
 # The stages of CI, each as the targets and settings that it makes: .ci/run and GitHub's workflow run these and nothing else.
 stage_demo := demo
-stage_test := test TESTFLAGS=-count=1
+stage_test := test
+stage_test-full := test-full
 stage_build := build
 # The stage test runs the check named rules.
 stage_verify := verify SKIP=rules
@@ -105,14 +113,21 @@ stage_lives := lives LIVES_TIME=30s
 # The same rounds for each change; every night others.
 stage_soak := soak SOAK_TIME=2m SOAK_SEED=1
 stage_fuzz := fuzz FUZZTIME=300x GUIDED=0
-stage_test-root := test-root TESTFLAGS=-count=1
+stage_test-root := test-root
 # Before make e2e-setup root skips tests, too. make test-root counts the same tests again, so this run has no summary.
-stage_test-as-root := test RACE=0 PACKAGES='$(root_packages)' TESTFLAGS=-count=1 SUMMARY=
+stage_test-as-root := test RACE=0 PACKAGES='$(root_packages)' SUMMARY=
 stage_e2e := e2e
+# A release is made, published to a registry on loopback and verified, which takes long. CI runs it if its inputs have changed.
+stage_release := test FULL=1 PACKAGES='./ci/slow/release'
+inputs_release := charts kustomize examples docs/guides src tools/release tools/image tools/artifact tools/debian ci/slow/release
 
 .PHONY: stage
 stage: ## run a stage of CI (STAGE=name; without one it says which there are)
 	@exec $(MAKE) $(or $(stage_$(STAGE)),$(error make stage needs STAGE, one of: $(patsubst stage_%,%,$(filter stage_%,$(.VARIABLES)))))
+
+.PHONY: stage-inputs
+stage-inputs: bin/test
+	@exec bin/test -hash='$(or $(inputs_$(STAGE)),$(error make stage-inputs needs STAGE with inputs))'
 
 .PHONY: bench
 bench: bin/bench ## run the benchmarks on this machine, and check the budgets (BENCHTIME=1s each, 1x is the fastest; LARGE=1 adds the largest clusters)
@@ -134,9 +149,9 @@ e2e-setup: ## install the packages of the distribution that make cluster and mak
 	@exec $(as_root) bash ci/e2e-setup.sh
 
 .PHONY: e2e
-e2e: bin/gotest bin/cluster bin/lab ## run the tests in a real cluster (root, or SUDO=sudo; make e2e-setup first; logs are in dist/e2e)
+e2e: bin/test bin/cluster bin/lab ## run the tests in a real cluster (root, or SUDO=sudo; make e2e-setup first; logs are in dist/e2e)
 	@bin/cluster build
-	@exec $(as_root) bin/gotest -race=0 -packages=./ci/e2etest $(if $(SUMMARY),-summary='$(SUMMARY)') -- -tags=e2e -count=1 -timeout=30m -parallel=2 $(TESTFLAGS)
+	@exec $(as_root) bin/test -race=0 -packages=./ci/e2etest $(if $(SUMMARY),-summary='$(SUMMARY)') -- -tags=e2e -count=1 -timeout=30m -parallel=2 $(TESTFLAGS)
 
 .PHONY: conformance
 conformance: bin/conformance ## run Kubernetes' own tests of load balancers in a real cluster (root, or SUDO=sudo; FOCUS=expression; make e2e-setup first)
@@ -178,7 +193,7 @@ mirror: bin/release ## copy a release by digest (VERSION=v1.2.3 KEY=cosign.pub T
 	  $(or $(FOLDER:%=--to-folder='%'),--to='$(or $(TO),$(error make mirror needs TO=registry.example.com/path or FOLDER=release))')
 
 # The checks of make verify, the fast ones first. Each is the target check-NAME, which changes no file of the repository.
-checks := format generate tidy workspace rules lint
+checks := format generate tidy workspace rules workflows lint
 # The packages of the workspace. Modules outside of it are the lab, because it links Kubernetes itself, and CoreDNS;
 # and tools/conformance/suite, which is built on demand: for the linters 300 more packages would be compiled for one file.
 packages := $(shell sed -n 's,^[[:space:]]\(\./.*\),\1/...,p' go.work 2>/dev/null)
@@ -222,7 +237,11 @@ check-workspace: go-version
 	  done; test -z "$$changed" || { echo "run go work sync, and commit the result; it changes:$$changed"; exit 1; }
 
 check-rules: go-version
-	@$(GO) test -trimpath -count=1 ./ci/repository/...
+	@$(GO) test -trimpath -count=1 ./ci/rules/...
+
+# Without programs that not every machine has.
+check-workflows: bin/actionlint
+	@bin/actionlint -shellcheck= -pyflakes= .github/workflows/*.yaml
 
 # The linters share the build cache of make build. Their first run takes more than 5 GB without a limit.
 lint_run = env GOFLAGS="$$GOFLAGS -trimpath" GOMEMLIMIT="$${GOMEMLIMIT:-3GiB}" '$(CURDIR)/bin/golangci-lint' run \
@@ -236,16 +255,12 @@ check-lint: bin/golangci-lint
 bin/golangci-lint: go-version FORCE
 	@cd tools/lint && GOWORK=off $(GOBUILD) -o '$(CURDIR)/$@' github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
+bin/actionlint: go-version FORCE
+	@cd tools/lint && GOWORK=off $(GOBUILD) -o '$(CURDIR)/$@' github.com/rhysd/actionlint/cmd/actionlint
+
 .PHONY: generate
 generate: bin/generate ## generate all generated files
 	@exec bin/generate
-
-.PHONY: cut
-cut: ## copy the released chart for tests of upgrades, without its pages (CHART=thalassa-ccm; never overwrites)
-	@chart=charts/$(or $(CHART),thalassa-ccm); version=$$(sed -n 's/^version: *//p' "$$chart/Chart.yaml") && kept=ci/released/$${chart#*/}/$$version; \
-	  test -n "$$version" || exit 1; \
-	  test ! -e "$$kept" || { echo "make cut: $$kept exists: a released version does not change; raise version in $$chart/Chart.yaml" >&2; exit 1; }; \
-	  mkdir -p "$${kept%/*}" && cp -R "$$chart" "$$kept" && find "$$kept" -name '*.md' -delete && echo "kept $$kept"
 
 .PHONY: lint
 lint: check-lint ## run the linters
@@ -284,18 +299,18 @@ $(IMAGES:%=bin/%): bin/%: go-version FORCE
 	@cd $(MODULE) && GOWORK=off $(GOBUILD) -tags=grpcnotrace -ldflags '$(LINKER)' -o '$(CURDIR)/$@' ./cmd/$*
 
 # These contain the Kubernetes and Helm libraries.
-bin/cluster bin/conformance bin/demo bin/labbuild bin/release: note := , which takes minutes at first and seconds later
+bin/cluster bin/conformance bin/controlplane bin/demo bin/release: note := , which takes minutes at first and seconds later
 
-bin/bench bin/cluster bin/conformance bin/demo bin/generate bin/gotest bin/image bin/labbuild bin/release: bin/%: go-version FORCE
+bin/bench bin/cluster bin/conformance bin/controlplane bin/demo bin/generate bin/image bin/release bin/test: bin/%: go-version FORCE
 	@test -e $@ || echo "building $@$(note)"
 	@{ $(GOBUILD) -v -o $@ ./tools/cmd/$* 2>&1; echo "exit $$?"; } | $(count)
 
-bin/lab: bin/labbuild FORCE
-	@bin/labbuild
+bin/lab: bin/controlplane FORCE
+	@bin/controlplane build lab
 
 # The programs of Kubernetes that drive a CSI driver. tools/sidecars pins them.
-bin/sidecars: bin/labbuild FORCE
-	@bin/labbuild sidecars
+bin/sidecars: bin/controlplane FORCE
+	@bin/controlplane build sidecars
 
 .PHONY: go-version
 go-version:

@@ -12,8 +12,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 root=$PWD
 budget=${CI_BUDGET:-5300}
-cache=${CI_CACHE:-/var/cache/thalassa-ci}
+cache=${CI_CACHE:-$([[ $(id -u) == 0 ]] && echo /var/cache/thalassa-ci || echo "$root/dist/ci/cache")}
 account=thalassa-ci
+rare_limit=600 # seconds for a stage whose inputs change rarely
 export CI=true GOTOOLCHAIN=local PATH="$PATH:/usr/local/go/bin:/usr/sbin:/sbin"
 
 child=      # the stage that is running: a process that leads a group of its own
@@ -22,7 +23,7 @@ home=       # the ordinary user's folder
 as_user=()  # what runs a command as the ordinary user, in its clone
 table=$(mktemp) # lines of the closing table
 summaries=$(mktemp -d)
-programs=$(mktemp -d) # those of a machine on which ci/e2e-setup.sh never ran
+programs=$cache/programs # those of a machine on which ci/e2e-setup.sh never ran; results of tests depend on the path
 
 # stage STAGE [COMMAND...] runs a stage of the Makefile by COMMAND, within what is left of the budget. A failing stage does not stop
 # the others.
@@ -41,6 +42,37 @@ stage() {
 	case $status in
 	0) ;;
 	124 | 137) result='FAILED (no time left)' ;;
+	*) result=FAILED ;;
+	esac
+	printf '%6ds  %s  %s\n' "$((SECONDS - start))" "$name" "$result" >>"$table"
+}
+
+# rare STAGE COMMAND... runs a stage whose inputs are the files and folders that make stage-inputs names, if they have changed since its
+# last success.
+rare() {
+	local name=$1 known=$cache/stages/$1 inputs status=0 start=$SECONDS result=ok
+	shift
+	inputs=$("$@" make --silent stage-inputs "STAGE=$name")
+	if [[ $(cat "$known" 2>/dev/null) == "$inputs" ]]; then
+		printf '%6ds  %s  %s\n' 0 "$name" 'not run: its inputs are those of its last success' >>"$table"
+		return
+	fi
+	printf '\n=== %s\n' "$name"
+	mkdir -p "$summaries/$name"
+	[[ $(id -u) != 0 ]] || chown "$account" "$summaries/$name"
+	set -m
+	timeout --kill-after=60 "$((budget - SECONDS < rare_limit ? budget - SECONDS : rare_limit))" \
+		"$@" make stage "STAGE=$name" "SUMMARY=$summaries/$name/summary" 9>&- &
+	child=$!
+	set +m
+	wait "$child" || status=$?
+	child=
+	case $status in
+	0)
+		mkdir -p "$cache/stages"
+		printf '%s' "$inputs" >"$known"
+		;;
+	124 | 137) result='not finished in its time: left to the nightly workflow' ;;
 	*) result=FAILED ;;
 	esac
 	printf '%6ds  %s  %s\n' "$((SECONDS - start))" "$name" "$result" >>"$table"
@@ -78,7 +110,7 @@ interrupted() {
 
 # cleanup leaves nothing but the caches, which stay the ordinary user's for the next run.
 cleanup() {
-	rm -rf "$summaries" "$programs" "$table"
+	rm -rf "$summaries" "$table"
 	if [[ -n $home ]]; then
 		rm -rf "$home/clone"
 		chown -R "$account:" "$cache"/*/
@@ -88,6 +120,7 @@ cleanup() {
 # prepare_programs links to every program in PATH but those that only ci/e2e-setup.sh installs. A Debian base has util-linux and mount.
 prepare_programs() {
 	local folder names
+	rm -rf "$programs" && mkdir -p "$programs"
 	while IFS= read -r -d : folder; do
 		[[ ! -d $folder ]] || ln -s "$(realpath "$folder")"/* "$programs/" 2>/dev/null || true # the first of a name wins
 	done <<<"$PATH:"
@@ -142,7 +175,7 @@ prepare_clone() {
 		-u XDG_CACHE_HOME -u XDG_CONFIG_HOME -u XDG_DATA_HOME -u XDG_RUNTIME_DIR
 		"HOME=$home" "USER=$account" "LOGNAME=$account" GOENV=off "GOPATH=$home/go"
 	)
-	install -d -o "$account" "$summaries/test"
+	install -d -o "$account" "$summaries/test" "$summaries/test-full"
 	chmod 711 "$summaries"
 }
 
@@ -172,21 +205,20 @@ tables() {
 trap cleanup EXIT
 trap interrupted INT TERM HUP
 bash ci/setup.sh
-prepare_programs
-fresh=(env "PATH=$programs")
 if [[ $(id -u) == 0 ]]; then
 	prepare_user
-	stage demo "${as_user[@]}" "${fresh[@]}"
-	stage test "${as_user[@]}" "${fresh[@]}"
-	stage verify "${as_user[@]}" "${fresh[@]}"
+fi
+prepare_programs
+fresh=("${as_user[@]}" env "PATH=$programs")
+for name in demo test test-full verify; do
+	stage "$name" "${fresh[@]}"
+done
+rare release "${fresh[@]}"
+if [[ $(id -u) == 0 ]]; then
 	# All other tests do the same for root as for the user above. make test-root counts these again, with what they need.
-	stage test-as-root "${fresh[@]}"
+	stage test-as-root env "PATH=$programs"
 	bash ci/e2e-setup.sh
 	stage test-root
-else
-	stage demo "${fresh[@]}"
-	stage test "${fresh[@]}"
-	stage verify "${fresh[@]}"
 fi
 for name in build bench lives fuzz; do
 	stage "$name"

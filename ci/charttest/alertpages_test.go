@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/prometheus/promql/parser"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 )
 
 // TestAlertsSayWhatToDo wants a page for every alert, an alert for every page, and the index to name each with its
@@ -37,11 +39,7 @@ func TestAlertsSayWhatToDo(t *testing.T) {
 	if diff := cmp.Diff(unique(files), alertPages(t)); diff != "" {
 		t.Errorf("the pages in docs/alerts are not those of the alerts (-alerts +pages):\n%s", diff)
 	}
-	index, err := os.ReadFile("../../docs/alerts/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := regexp.MustCompile(`(?m)^\| \[.*$`).FindAllString(string(index), -1)
+	found := regexp.MustCompile(`(?m)^\| \[.*$`).FindAllString(readCheckout(t, "docs/alerts/README.md"), -1)
 	if diff := cmp.Diff(unique(rows), unique(found)); diff != "" {
 		t.Errorf("the table in docs/alerts/README.md differs (-alerts +table):\n%s", diff)
 	}
@@ -53,7 +51,7 @@ func unique(texts []string) []string { return slices.Compact(slices.Sorted(slice
 // alertPages are the files in docs/alerts.
 func alertPages(t *testing.T) []string {
 	t.Helper()
-	entries, err := os.ReadDir("../../docs/alerts")
+	entries, err := os.ReadDir(checkout.Path(t, "docs/alerts"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +66,7 @@ func alertPages(t *testing.T) []string {
 // over by a metric of the alert's expression.
 func wellFormed(t *testing.T, alert, expression string) {
 	t.Helper()
-	page := readFile(t, "../../docs/alerts/"+alert+".md")
+	page := readCheckout(t, "docs/alerts/"+alert+".md")
 	form := regexp.MustCompile(`(?s)^# ` + alert + `\n\n[A-Z].+\n\n## Causes\n\n\* (.+)\n\n## What to do\n\n` +
 		`1\. .+\n\n## When it is over\n\n(.+)\n\nSee also \[all alerts\]\(README\.md#log.+\n$`)
 	parts := form.FindStringSubmatch(page)
@@ -100,7 +98,7 @@ func TestQueriesOfAlertPages(t *testing.T) {
 	}
 	count := 0
 	for _, file := range alertPages(t) {
-		page := strings.Join(strings.Fields(readFile(t, "../../docs/alerts/"+file)), " ")
+		page := strings.Join(strings.Fields(readCheckout(t, "docs/alerts/"+file)), " ")
 		for _, query := range regexp.MustCompile("query `([^`]+)`").FindAllStringSubmatch(page, -1) {
 			count++
 			for _, selector := range knownSelectors(t, known, file, query[1]) {

@@ -29,7 +29,7 @@ func TestInstallIntoKubernetes(t *testing.T) {
 	r := chart.Release{Name: "thalassa-ccm", Namespace: namespace, Values: minimal(t)}
 
 	var progress bytes.Buffer
-	notes, err := chart.Install(t.Context(), plane.Config(), chartDir, r, &progress)
+	notes, err := chart.Install(t.Context(), plane.Config(), chartDir(t), r, &progress)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, &progress)
 	}
@@ -168,7 +168,7 @@ func wantFinalizer(t *testing.T, plane *controlplane.ControlPlane, namespace str
 func TestExampleIsAccepted(t *testing.T) {
 	client := controlplanetest.Client(t, controlplanetest.Get(t))
 	namespace := controlplanetest.Namespace(t)
-	decoded, err := Decode(readFile(t, "../../examples/web.yaml"))
+	decoded, err := Decode(readCheckout(t, "examples/web.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -136,7 +136,7 @@ func TestCloudConfigIsThatOfTheProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	described := map[string]*schema{}
-	readSchema(t, chartDir).walk("", func(path string, s *schema) { described[path] = s })
+	readSchema(t, chartDir(t)).walk("", func(path string, s *schema) { described[path] = s })
 	for _, entry := range entries {
 		// The chart makes these from other values.
 		if strings.HasPrefix(entry.Path, "cloudCredentials.") || entry.Path == "caBundle" {

@@ -134,7 +134,7 @@ func csiMetrics() map[string][]string {
 func TestCSIRulesAreAboutWhatExists(t *testing.T) {
 	known := exported(t, offered(t))
 	maps.Copy(known, csiMetrics())
-	page, reasons := readFile(t, "../../docs/reference/metrics.md"), regexp.MustCompile(`reason!?="([a-z_]+)"`)
+	page, reasons := readCheckout(t, "docs/reference/metrics.md"), regexp.MustCompile(`reason!?="([a-z_]+)"`)
 	for _, group := range csiRuleGroups(t) {
 		for _, rule := range group.Rules {
 			expr, err := parser.NewParser(parser.Options{}).ParseExpr(rule.Expr.String())

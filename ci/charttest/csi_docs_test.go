@@ -17,7 +17,7 @@ import (
 // csiBlocks returns the blocks of YAML in the guide: values of the chart, and objects.
 func csiBlocks(t *testing.T) (values, objects []string) {
 	t.Helper()
-	page := readFile(t, "../../docs/guides/volumes.md")
+	page := readCheckout(t, "docs/guides/volumes.md")
 	for _, match := range regexp.MustCompile("(?s)\n( *)```yaml\n(.*?)```").FindAllStringSubmatch(page, -1) {
 		block := strings.ReplaceAll("\n"+match[2], "\n"+match[1], "\n")[1:] // a block of a list is indented
 		if strings.HasPrefix(block, "apiVersion:") {
@@ -40,7 +40,7 @@ func TestCSIGuide(t *testing.T) {
 		if err := yaml.UnmarshalStrict([]byte(text), &merged); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := chart.Render(t.Context(), csiDir, csiRelease(merged)); err != nil {
+		if _, _, err := chart.Render(t.Context(), csiDir(t), csiRelease(merged)); err != nil {
 			t.Errorf("%v, with the values\n%s", err, text)
 		}
 	}
@@ -58,7 +58,7 @@ func TestCSIGuide(t *testing.T) {
 
 // TestCSIImagesWithoutInternet: the guide lists every image that is not one of a release.
 func TestCSIImagesWithoutInternet(t *testing.T) {
-	page := readFile(t, "../../docs/guides/without-internet.md")
+	page := readCheckout(t, "docs/guides/without-internet.md")
 	var listed, want []string
 	for line := range strings.Lines(page) {
 		if strings.HasPrefix(line, "registry.k8s.io/") {

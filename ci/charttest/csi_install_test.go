@@ -23,7 +23,7 @@ func installCSI(t *testing.T, sets ...string) (namespace, progress string) {
 	values := csiMinimal(t, sets...)
 	var output bytes.Buffer
 	r := chart.Release{Name: csiName, Namespace: namespace, Values: values}
-	if _, err := chart.Install(t.Context(), plane.Config(), csiDir, r, &output); err != nil {
+	if _, err := chart.Install(t.Context(), plane.Config(), csiDir(t), r, &output); err != nil {
 		t.Fatalf("%v\n%s", err, &output)
 	}
 	return namespace, output.String()
@@ -118,7 +118,7 @@ func TestCSITakesOver(t *testing.T) {
 	}
 	values := csiMinimal(t)
 	values["storageClasses"] = []any{}
-	if _, err := chart.Install(t.Context(), controlplanetest.Get(t).Config(), csiDir,
+	if _, err := chart.Install(t.Context(), controlplanetest.Get(t).Config(), csiDir(t),
 		chart.Release{Name: csiName, Namespace: namespace, Values: values}, &bytes.Buffer{}); err != nil {
 		t.Fatal(err)
 	}

@@ -78,17 +78,19 @@ func csiSingleValues() [][]string {
 }
 
 func TestCSIEveryRefusalIsSaid(t *testing.T) {
-	wantSaid(t, csiDir, csiRefusals(), func(sets ...string) chart.Release { return csiRelease(csiMinimal(t, sets...)) })
+	wantSaid(t, csiDir(t), csiRefusals(), func(sets ...string) chart.Release {
+		return csiRelease(csiMinimal(t, sets...))
+	})
 }
 
 // TestCSIRemovedValues: names that people know from other charts are refused with what to set.
 func TestCSIRemovedValues(t *testing.T) {
 	advice := map[string]string{}
-	if err := yaml.Unmarshal([]byte(readFile(t, filepath.Join(csiDir, "removed.yaml"))), &advice); err != nil {
+	if err := yaml.Unmarshal([]byte(readFile(t, filepath.Join(csiDir(t), "removed.yaml"))), &advice); err != nil {
 		t.Fatal(err)
 	}
 	for path, successor := range advice {
-		_, _, err := chart.Render(t.Context(), csiDir, csiRelease(csiMinimal(t, path+"=a")))
+		_, _, err := chart.Render(t.Context(), csiDir(t), csiRelease(csiMinimal(t, path+"=a")))
 		if err == nil {
 			t.Errorf("%s is accepted", path)
 			continue
@@ -101,13 +103,13 @@ func TestCSIRemovedValues(t *testing.T) {
 }
 
 func TestCSISchemaRefusesTypos(t *testing.T) {
-	for _, path := range objectPaths(t, csiDir, true) {
+	for _, path := range objectPaths(t, csiDir(t), true) {
 		sets := []string{strings.TrimPrefix(path+".tpyo=1", ".")}
 		if strings.HasSuffix(path, "[0]") {
 			sets = append(sets, path+".name=a")
 		}
 		for engine, render := range engines(t) {
-			_, _, err := render(csiDir, csiRelease(csiMinimal(t, sets...)))
+			_, _, err := render(csiDir(t), csiRelease(csiMinimal(t, sets...)))
 			if want := "additional properties 'tpyo' not allowed"; err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s in %q: error %v, want one with %q", engine, path, err, want)
 			}
@@ -139,7 +141,7 @@ func TestCSISchemaRefusesBadValues(t *testing.T) {
 		"controller.extraArgs.--v=2":                   "additional properties '--v' not allowed",
 		"controller.podDisruptionBudget.enabled=maybe": "got string, want",
 	} {
-		_, _, err := chart.Render(t.Context(), csiDir, csiRelease(csiMinimal(t, set)))
+		_, _, err := chart.Render(t.Context(), csiDir(t), csiRelease(csiMinimal(t, set)))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want one with %q", set, err, want)
 		}
@@ -150,7 +152,7 @@ func TestCSISchemaRefusesBadValues(t *testing.T) {
 // to set instead. It refuses others, as the driver does.
 func TestCSIParametersOfClasses(t *testing.T) {
 	render := func(name string) error {
-		_, _, err := chart.Render(t.Context(), csiDir, csiRelease(csiMinimal(t, "storageClasses[0].name=a",
+		_, _, err := chart.Render(t.Context(), csiDir(t), csiRelease(csiMinimal(t, "storageClasses[0].name=a",
 			"storageClasses[0].parameters."+strings.ReplaceAll(name, ".", `\.`)+"=a")))
 		return err
 	}
@@ -175,7 +177,7 @@ func TestCSIParametersOfClasses(t *testing.T) {
 // TestCSIFilesystems: the chart takes each filesystem that the driver has.
 func TestCSIFilesystems(t *testing.T) {
 	for _, name := range csivolume.Filesystems() {
-		_, _, err := chart.Render(t.Context(), csiDir, csiRelease(csiMinimal(t, "storageClasses[0].name=a",
+		_, _, err := chart.Render(t.Context(), csiDir(t), csiRelease(csiMinimal(t, "storageClasses[0].name=a",
 			"storageClasses[0].filesystem="+name)))
 		if err != nil {
 			t.Errorf("filesystem %s: %v", name, err)

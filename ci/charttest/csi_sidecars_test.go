@@ -15,7 +15,8 @@ import (
 // TestCSISidecarsKnowTheirFlags gives each sidecar the flags of the chart and --version, with which it reads its flags
 // and ends. tools/sidecars pins the versions that the chart runs.
 func TestCSISidecarsKnowTheirFlags(t *testing.T) {
-	folder, err := controlplane.BuildSidecars(t.Context(), repotest.Root(t), func(message string) { t.Log(message) })
+	folder, err := controlplane.BuildSidecars(t.Context(), repotest.Root(t, "tools/sidecars"),
+		func(message string) { t.Log(message) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +36,7 @@ func TestCSISidecarVersions(t *testing.T) {
 	modules := map[string]string{"csi-provisioner": "external-provisioner/v6", "csi-attacher": "external-attacher/v4",
 		"csi-resizer": "external-resizer/v2", "csi-snapshotter": "external-snapshotter/v8",
 		"snapshot-controller": "external-snapshotter/v8"}
-	pinned := readFile(t, "../../tools/sidecars/go.mod")
+	pinned := readCheckout(t, "tools/sidecars/go.mod")
 	spec := csiController(t, "snapshots.enabled=true", "snapshots.controller.enabled=true")
 	for _, container := range spec.Containers[1:] {
 		pattern := fmt.Sprintf(`(?m)^\tgithub\.com/kubernetes-csi/%s (v\S+)`, modules[container.Name])

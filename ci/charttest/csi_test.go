@@ -11,17 +11,23 @@ import (
 	"helm.sh/helm/v3/pkg/strvals"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chartvalues"
 )
 
 const (
-	// csiDir is the chart of the CSI driver, csiName its name and that of the release in the guide.
-	csiDir  = "../../charts/thalassa-csi"
+	// csiName is the name of the chart of the CSI driver and of the release in the guide.
 	csiName = "thalassa-csi"
 	// csiDriver is the name of the driver.
 	csiDriver = "csi.k8s.thalassa.cloud"
 )
+
+// csiDir is the folder of the chart of the CSI driver.
+func csiDir(tb testing.TB) string {
+	tb.Helper()
+	return checkout.Path(tb, "charts/thalassa-csi")
+}
 
 // csiRelease is the installation that the guide describes.
 func csiRelease(values map[string]any) chart.Release {
@@ -31,7 +37,7 @@ func csiRelease(values map[string]any) chart.Release {
 // csiMinimal returns the values that every installation needs, and on top of them sets.
 func csiMinimal(t *testing.T, sets ...string) map[string]any {
 	t.Helper()
-	values := readValues(t, filepath.Join(csiDir, "ci", "minimal-values.yaml"))
+	values := readValues(t, filepath.Join(csiDir(t), "ci", "minimal-values.yaml"))
 	for _, set := range sets {
 		if err := strvals.ParseInto(set, values); err != nil {
 			t.Fatalf("--set %s: %v", set, err)
@@ -49,7 +55,7 @@ func csiObjects(t *testing.T, sets ...string) []runtime.Object {
 // csiObjectsOf renders values into typed objects.
 func csiObjectsOf(t *testing.T, values map[string]any) []runtime.Object {
 	t.Helper()
-	text, _, err := chart.Render(t.Context(), csiDir, csiRelease(values))
+	text, _, err := chart.Render(t.Context(), csiDir(t), csiRelease(values))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,24 +70,24 @@ func csiObjectsOf(t *testing.T, values map[string]any) []runtime.Object {
 func csiGolden(name string) string { return "csi-" + name }
 
 func TestCSIGolden(t *testing.T) {
-	for name, path := range valuesFilesOf(t, csiDir) {
+	for name, path := range valuesFilesOf(t, csiDir(t)) {
 		t.Run(name, func(t *testing.T) {
-			wantGolden(t, csiGolden(name), csiDir, csiRelease(readValues(t, path)))
+			wantGolden(t, csiGolden(name), csiDir(t), csiRelease(readValues(t, path)))
 		})
 	}
 }
 
 // TestCSISameBytes wants both majors of Helm to make the same bytes of every values file, for any cluster.
 func TestCSISameBytes(t *testing.T) {
-	for name, path := range valuesFilesOf(t, csiDir) {
-		text, notes, err := chart.Render(t.Context(), csiDir, csiRelease(readValues(t, path)))
+	for name, path := range valuesFilesOf(t, csiDir(t)) {
+		text, notes, err := chart.Render(t.Context(), csiDir(t), csiRelease(readValues(t, path)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, version := range kubeVersions(t) {
 			r := csiRelease(readValues(t, path))
 			r.KubeVersion = version
-			text4, notes4, err := renderWith4(t, csiDir, r, moreAPIs()...)
+			text4, notes4, err := renderWith4(t, csiDir(t), r, moreAPIs()...)
 			if diff := cmp.Diff(documents(text), documents(text4)); diff != "" || err != nil || notes != notes4 {
 				t.Errorf("%s for %s: error %v, (-Helm 3 +Helm 4):\n%s", name, version, err, diff)
 			}
@@ -92,14 +98,14 @@ func TestCSISameBytes(t *testing.T) {
 // TestCSIEveryValueHasAnEffect gives each value of each values file its default back.
 func TestCSIEveryValueHasAnEffect(t *testing.T) {
 	var files []map[string]any
-	opened := open(t, csiDir)
-	for name, path := range valuesFilesOf(t, csiDir) {
+	opened := open(t, csiDir(t))
+	for name, path := range valuesFilesOf(t, csiDir(t)) {
 		files = append(files, readValues(t, path))
-		with, notes, err := chart.Render(t.Context(), csiDir, csiRelease(readValues(t, path)))
+		with, notes, err := chart.Render(t.Context(), csiDir(t), csiRelease(readValues(t, path)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, value := range documentedIn(t, csiDir) {
+		for _, value := range documentedIn(t, csiDir(t)) {
 			values := readValues(t, path)
 			if !remove(values, value) {
 				continue
@@ -110,7 +116,7 @@ func TestCSIEveryValueHasAnEffect(t *testing.T) {
 			}
 		}
 	}
-	wantComplete(t, csiDir, files)
+	wantComplete(t, csiDir(t), files)
 }
 
 // wantComplete wants every value of the chart in dir in some file, and not as its default.
@@ -131,24 +137,24 @@ func wantComplete(t *testing.T, dir string, files []map[string]any) {
 
 // TestCSIEveryValueMayBeNull: the chart renders something whole, or says what is wrong.
 func TestCSIEveryValueMayBeNull(t *testing.T) {
-	for name, path := range valuesFilesOf(t, csiDir) {
+	for name, path := range valuesFilesOf(t, csiDir(t)) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			wantNulls(t, csiDir, path, csiRelease)
+			wantNulls(t, csiDir(t), path, csiRelease)
 		})
 	}
 }
 
 // TestCSIValuesThatMayNotBeNull are the same in the comments of values.yaml and in the templates.
 func TestCSIValuesThatMayNotBeNull(t *testing.T) {
-	root, err := chartvalues.Parse([]byte(readFile(t, filepath.Join(csiDir, "values.yaml"))))
+	root, err := chartvalues.Parse([]byte(readFile(t, filepath.Join(csiDir(t), "values.yaml"))))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var walk func(v *chartvalues.Value)
 	walk = func(v *chartvalues.Value) {
 		if v.NotNull {
-			_, _, err := chart.Render(t.Context(), csiDir, csiRelease(csiMinimal(t, v.Path+"=null")))
+			_, _, err := chart.Render(t.Context(), csiDir(t), csiRelease(csiMinimal(t, v.Path+"=null")))
 			if err == nil {
 				t.Errorf("%s=null is accepted", v.Path)
 			} else if got := sentences(t, err.Error()); len(got) != 1 || got[0] != v.Path+
@@ -166,8 +172,8 @@ func TestCSIValuesThatMayNotBeNull(t *testing.T) {
 // TestChartsDescribeSharedValuesAlike: values that both charts have, with the same templates, take the same.
 func TestChartsDescribeSharedValuesAlike(t *testing.T) {
 	ccm, csi := map[string]*schema{}, map[string]*schema{}
-	readSchema(t, chartDir).walk("", func(path string, s *schema) { ccm[path] = s })
-	readSchema(t, csiDir).walk("", func(path string, s *schema) { csi[path] = s })
+	readSchema(t, chartDir(t)).walk("", func(path string, s *schema) { ccm[path] = s })
+	readSchema(t, csiDir(t)).walk("", func(path string, s *schema) { csi[path] = s })
 	checked := 0
 	for _, path := range slices.Sorted(maps.Keys(csi)) {
 		// Without a type it is a name that is refused.

@@ -51,7 +51,7 @@ const onlyThalassa = "Only with Thalassa Cloud"
 // dashboards returns the chart's dashboards, by the names of their files.
 func dashboards(t *testing.T) map[string]dashboard {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(chartDir, "dashboards", "*.json"))
+	paths, err := filepath.Glob(filepath.Join(chartDir(t), "dashboards", "*.json"))
 	if err != nil || len(paths) != 2 {
 		t.Fatalf("dashboards %q, error %v; want two", paths, err)
 	}
@@ -110,7 +110,8 @@ func TestDashboardObjects(t *testing.T) {
 				continue
 			}
 			for key, text := range config.Data {
-				content := readFile(t, filepath.Join(chartDir, "dashboards", strings.TrimPrefix(key, "thalassa-ccm-")))
+				content := readFile(t, filepath.Join(chartDir(t), "dashboards",
+					strings.TrimPrefix(key, "thalassa-ccm-")))
 				if strings.TrimSpace(content) != strings.TrimSpace(text) || config.Namespace != "monitoring" {
 					t.Errorf("%s: %s in %s differs from the file", name, key, config.Namespace)
 				}

@@ -1,7 +1,6 @@
 package charttest
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,7 +11,7 @@ import (
 )
 
 func TestExampleWeb(t *testing.T) {
-	decoded, err := Decode(readFile(t, "../../examples/web.yaml"))
+	decoded, err := Decode(readCheckout(t, "examples/web.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +41,7 @@ func TestExampleWeb(t *testing.T) {
 
 // TestExampleWebService pins the Service of the product's first promise.
 func TestExampleWebService(t *testing.T) {
-	decoded, err := Decode(readFile(t, "../../examples/web.yaml"))
+	decoded, err := Decode(readCheckout(t, "examples/web.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,10 +67,10 @@ func TestExampleWebService(t *testing.T) {
 // TestUnpublishedImagesAreSaid names the texts to change once images are published.
 func TestUnpublishedImagesAreSaid(t *testing.T) {
 	for _, path := range []string{
-		filepath.Join(chartDir, "README.md"),
-		"../../examples/web.yaml",
+		"charts/thalassa-ccm/README.md",
+		"examples/web.yaml",
 	} {
-		if !strings.Contains(readFile(t, path), "not published yet") {
+		if !strings.Contains(readCheckout(t, path), "not published yet") {
 			t.Errorf("%s does not say that images are not published yet", path)
 		}
 	}

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 func TestGolden(t *testing.T) {
 	for name, path := range valuesFiles(t) {
 		t.Run(name, func(t *testing.T) {
-			wantGolden(t, name, chartDir, release(readValues(t, path)))
+			wantGolden(t, name, chartDir(t), release(readValues(t, path)))
 		})
 	}
 }
@@ -70,7 +70,7 @@ func TestGoldenFilesAreUsed(t *testing.T) {
 	for name := range valuesFiles(t) {
 		want = append(want, name+".yaml", name+".notes.txt")
 	}
-	for name := range valuesFilesOf(t, csiDir) {
+	for name := range valuesFilesOf(t, csiDir(t)) {
 		want = append(want, csiGolden(name)+".yaml", csiGolden(name)+".notes.txt")
 	}
 	slices.Sort(want)

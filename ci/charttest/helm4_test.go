@@ -28,7 +28,7 @@ func engines(t *testing.T) map[string]func(dir string, r chart.Release) (text, n
 // render4 renders the chart with Helm 4, for a cluster that also has the kinds in apis.
 func render4(t *testing.T, r chart.Release, apis ...string) (text, notes string, err error) {
 	t.Helper()
-	return renderWith4(t, chartDir, r, apis...)
+	return renderWith4(t, chartDir(t), r, apis...)
 }
 
 func renderWith4(t *testing.T, dir string, r chart.Release, apis ...string) (text, notes string, err error) {
@@ -104,7 +104,7 @@ func TestHelm4Refuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := release(minimal(t, test.set))
 			r.KubeVersion = test.version
-			_, _, err := chart.Render(t.Context(), chartDir, r)
+			_, _, err := chart.Render(t.Context(), chartDir(t), r)
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("Helm 3: error %v, want one with %q", err, test.want)
 			}

@@ -261,7 +261,7 @@ func TestPermissionsInIronCore(t *testing.T) {
 func guidePermissions(t *testing.T) map[string]map[string][]string {
 	t.Helper()
 	const head = "| Resources | Verbs | Where |\n|---|---|---|\n"
-	_, rest, found := strings.Cut(readFile(t, "../../docs/guides/ironcore.md"), head)
+	_, rest, found := strings.Cut(readCheckout(t, "docs/guides/ironcore.md"), head)
 	table, _, ends := strings.Cut(rest, "\n\n")
 	if !found || !ends {
 		t.Fatal("the guide has no table of permissions")

@@ -196,7 +196,7 @@ func everything(more ...string) []string {
 func TestNamespaceOverride(t *testing.T) {
 	r := chart.Release{Name: "thalassa-ccm", Namespace: "released",
 		Values: minimal(t, everything("namespaceOverride=other", "metrics.tlsSecret=a")...)}
-	manifest, notes, err := chart.Render(t.Context(), chartDir, r)
+	manifest, notes, err := chart.Render(t.Context(), chartDir(t), r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -298,7 +298,7 @@ func TestAdvanced(t *testing.T) {
 
 // TestChartSaysWhoMaintainsIt, and has an icon that is a file of this repository.
 func TestChartSaysWhoMaintainsIt(t *testing.T) {
-	loaded, err := chart.Load(chartDir)
+	loaded, err := chart.Load(chartDir(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -307,7 +307,7 @@ func TestChartSaysWhoMaintainsIt(t *testing.T) {
 	}
 	file, found := strings.CutPrefix(loaded.Metadata.Icon,
 		"https://raw.githubusercontent.com/thalassa-cloud/thalassa-ccm/main/")
-	if !found || !strings.Contains(readFile(t, "../../"+file), "<svg") {
+	if !found || !strings.Contains(readCheckout(t, file), "<svg") {
 		t.Errorf("icon %s", loaded.Metadata.Icon)
 	}
 }

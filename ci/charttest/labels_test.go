@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -88,9 +87,9 @@ func inCode(text string) (all []string) {
 // readReference reads the page.
 func readReference(t *testing.T) reference {
 	t.Helper()
-	const folder = "../../docs/reference"
+	const folder = "docs/reference/"
 	r := reference{map[string][]string{}, map[string]string{}}
-	tables, explained, _ := strings.Cut(readFile(t, filepath.Join(folder, "metrics.md")), "\n## Labels\n")
+	tables, explained, _ := strings.Cut(readCheckout(t, folder+"metrics.md"), "\n## Labels\n")
 	metric := regexp.MustCompile("(?m)^\\| `(\\w+)` \\| \\w+ \\| ([^|]*) \\|")
 	for _, row := range metric.FindAllStringSubmatch(tables, -1) {
 		r.ofMetrics[row[1]] = inCode(row[2])
@@ -100,7 +99,7 @@ func readReference(t *testing.T) reference {
 	for _, row := range label.FindAllStringSubmatch(explained, -1) {
 		text := row[2]
 		for _, page := range link.FindAllStringSubmatch(row[2], -1) {
-			text += readFile(t, filepath.Join(folder, page[1]))
+			text += readCheckout(t, folder+page[1])
 		}
 		for _, label := range inCode(row[1]) {
 			r.values[label] = text

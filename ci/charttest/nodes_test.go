@@ -61,7 +61,7 @@ func TestNotesCountNodes(t *testing.T) {
 		}
 		namespace := controlplanetest.Namespace(t)
 		r := chart.Release{Name: "thalassa-ccm", Namespace: namespace, Values: values}
-		notes, err := chart.Install(t.Context(), plane.Config(), chartDir, r, nil)
+		notes, err := chart.Install(t.Context(), plane.Config(), chartDir(t), r, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -93,7 +93,7 @@ func sayings(t *testing.T, dir string) []string {
 // TestEveryRefusalIsSaid: each sentence of the chart appears in an error, alone, with either major of Helm.
 // Two options that exclude each other are both named, and what is required comes with an example.
 func TestEveryRefusalIsSaid(t *testing.T) {
-	wantSaid(t, chartDir, refusals(), func(sets ...string) chart.Release { return release(minimal(t, sets...)) })
+	wantSaid(t, chartDir(t), refusals(), func(sets ...string) chart.Release { return release(minimal(t, sets...)) })
 }
 
 // wantSaid wants one sentence for each of sets, and all sentences of the chart in dir to be among them.

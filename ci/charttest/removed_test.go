@@ -18,7 +18,7 @@ import (
 func successor(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "thalassa-ccm")
-	if err := os.CopyFS(dir, os.DirFS(chartDir)); err != nil {
+	if err := os.CopyFS(dir, os.DirFS(chartDir(t))); err != nil {
 		t.Fatal(err)
 	}
 	values, err := chartvalues.Parse([]byte(readFile(t, filepath.Join(dir, "values.yaml"))))
@@ -51,7 +51,7 @@ func TestKnownNamesNameTheirSuccessors(t *testing.T) {
 		"metrics.enabled=false":                         "serviceMonitor.enabled",
 	} {
 		for engine, render := range engines(t) {
-			_, _, err := render(chartDir, release(minimal(t, set)))
+			_, _, err := render(chartDir(t), release(minimal(t, set)))
 			if err == nil {
 				t.Errorf("%s accepts %s", engine, set)
 				continue
@@ -63,7 +63,7 @@ func TestKnownNamesNameTheirSuccessors(t *testing.T) {
 		}
 	}
 	advices := map[string]string{}
-	if err := yaml.Unmarshal([]byte(readFile(t, filepath.Join(chartDir, "removed.yaml"))), &advices); err != nil {
+	if err := yaml.Unmarshal([]byte(readFile(t, filepath.Join(chartDir(t), "removed.yaml"))), &advices); err != nil {
 		t.Fatal(err)
 	}
 	values := slices.Concat(documented(t), sections(t))

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/strvals"
@@ -15,7 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-const chartDir = "../../charts/thalassa-ccm"
+// chartDir is the folder of thalassa-ccm.
+func chartDir(tb testing.TB) string {
+	tb.Helper()
+	return checkout.Path(tb, "charts/thalassa-ccm")
+}
 
 // release is the installation the README describes.
 func release(values map[string]any) chart.Release {
@@ -36,7 +41,7 @@ func readValues(t *testing.T, path string) map[string]any {
 // each of sets says in the syntax of `helm install --set`.
 func minimal(t *testing.T, sets ...string) map[string]any {
 	t.Helper()
-	values := readValues(t, filepath.Join(chartDir, "ci", "minimal-values.yaml"))
+	values := readValues(t, filepath.Join(chartDir(t), "ci", "minimal-values.yaml"))
 	for _, set := range sets {
 		if err := strvals.ParseInto(set, values); err != nil {
 			t.Fatalf("--set %s: %v", set, err)
@@ -58,7 +63,7 @@ func open(t *testing.T, dir string) *chart.Opened {
 // manifest renders the chart as text.
 func manifest(t *testing.T, r chart.Release) string {
 	t.Helper()
-	text, _, err := chart.Render(t.Context(), chartDir, r)
+	text, _, err := chart.Render(t.Context(), chartDir(t), r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +73,7 @@ func manifest(t *testing.T, r chart.Release) string {
 // manifestAndNotes renders the chart as text, and its notes for the user.
 func manifestAndNotes(t *testing.T, values map[string]any) (text, notes string) {
 	t.Helper()
-	text, notes, err := chart.Render(t.Context(), chartDir, release(values))
+	text, notes, err := chart.Render(t.Context(), chartDir(t), release(values))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +93,7 @@ func objects(t *testing.T, values map[string]any) []runtime.Object {
 // refusal renders the chart with values it has to refuse and returns the error.
 func refusal(t *testing.T, values map[string]any) string {
 	t.Helper()
-	_, _, err := chart.Render(t.Context(), chartDir, release(values))
+	_, _, err := chart.Render(t.Context(), chartDir(t), release(values))
 	if err == nil {
 		t.Fatalf("the chart accepts %v", values)
 	}
@@ -158,7 +163,7 @@ func container(t *testing.T, sets ...string) corev1.Container {
 // valuesFiles are the values files of the ci folder of thalassa-ccm, by their short names.
 func valuesFiles(t *testing.T) map[string]string {
 	t.Helper()
-	return valuesFilesOf(t, chartDir)
+	return valuesFilesOf(t, chartDir(t))
 }
 
 // valuesFilesOf are those of the chart in dir.
@@ -174,6 +179,12 @@ func valuesFilesOf(t *testing.T, dir string) map[string]string {
 		files[strings.TrimSuffix(filepath.Base(path), suffix)] = path
 	}
 	return files
+}
+
+// readCheckout reads a file of the repository, named from its root.
+func readCheckout(t *testing.T, name string) string {
+	t.Helper()
+	return readFile(t, checkout.Path(t, name))
 }
 
 func readFile(t *testing.T, path string) string {

@@ -224,7 +224,7 @@ func selectors(expr parser.Expr) []*parser.VectorSelector {
 
 // TestReasonsOfErrorsExist compares the reasons in the rules with those on the reference page.
 func TestReasonsOfErrorsExist(t *testing.T) {
-	page := readFile(t, "../../docs/reference/metrics.md")
+	page := readCheckout(t, "docs/reference/metrics.md")
 	count := 0
 	for name, text := range expressions(t) {
 		for _, match := range regexp.MustCompile(`reason!?="([a-z_]+)"`).FindAllStringSubmatch(text, -1) {

@@ -85,20 +85,20 @@ func TestSchemaOpenObjects(t *testing.T) {
 		"global",
 	}
 	slices.Sort(want)
-	if diff := cmp.Diff(want, objectPaths(t, chartDir, false)); diff != "" {
+	if diff := cmp.Diff(want, objectPaths(t, chartDir(t), false)); diff != "" {
 		t.Errorf("objects that accept any key (-want +got); close them, or say here why not:\n%s", diff)
 	}
 }
 
 func TestSchemaRefusesTypos(t *testing.T) {
-	paths := objectPaths(t, chartDir, true)
+	paths := objectPaths(t, chartDir(t), true)
 	if len(paths) < 5 {
 		t.Fatalf("only %d closed objects: %q", len(paths), paths)
 	}
 	for engine, render := range engines(t) {
 		for _, path := range paths {
 			t.Run(engine+" in "+path, func(t *testing.T) {
-				_, _, err := render(chartDir, release(minimal(t, strings.TrimPrefix(path+".tpyo=1", "."))))
+				_, _, err := render(chartDir(t), release(minimal(t, strings.TrimPrefix(path+".tpyo=1", "."))))
 				if want := "additional properties 'tpyo' not allowed"; err == nil ||
 					!strings.Contains(err.Error(), want) {
 					t.Errorf("error %v, want one with %q", err, want)
@@ -176,7 +176,7 @@ func TestSchemaAcceptsNull(t *testing.T) {
 // defaults returns values.yaml.
 func defaults(t *testing.T) map[string]any {
 	t.Helper()
-	return readValues(t, filepath.Join(chartDir, chartutil.ValuesfileName))
+	return readValues(t, filepath.Join(chartDir(t), chartutil.ValuesfileName))
 }
 
 // TestChartAsDependency: a chart includes it with values of its own, and switches it off.

@@ -7,7 +7,7 @@ import (
 
 // TestGuideNamesWhatTheServedClusterSees: whatever part tenant makes there is in the guide's table, by its kind.
 func TestGuideNamesWhatTheServedClusterSees(t *testing.T) {
-	_, rest, found := strings.Cut(readFile(t, "../../docs/guides/managed.md"), "\n## What the served cluster sees\n")
+	_, rest, found := strings.Cut(readCheckout(t, "docs/guides/managed.md"), "\n## What the served cluster sees\n")
 	table, _, ends := strings.Cut(rest, "\n\nUsers of the served cluster cannot ")
 	if !found || !ends {
 		t.Fatal("the guide has no section about what the served cluster sees")

@@ -168,7 +168,7 @@ func TestRightValuesAreAccepted(t *testing.T) {
 // TestKindsAreNamed: both, whatever else was written.
 func TestKindsAreNamed(t *testing.T) {
 	for engine, render := range engines(t) {
-		_, _, err := render(chartDir, release(minimal(t, "kind=daemonset")))
+		_, _, err := render(chartDir(t), release(minimal(t, "kind=daemonset")))
 		if err == nil || !strings.Contains(err.Error(), "kind") ||
 			slices.ContainsFunc([]string{"DaemonSet", "Deployment"}, func(kind string) bool {
 				return !strings.Contains(err.Error(), kind)

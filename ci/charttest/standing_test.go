@@ -17,7 +17,7 @@ func standing(t *testing.T) func(values map[string]any) error {
 	t.Helper()
 	compiler := jsonschema.NewCompiler()
 	document, err := jsonschema.UnmarshalJSON(strings.NewReader(readFile(t,
-		filepath.Join(chartDir, "values.schema.json"))))
+		filepath.Join(chartDir(t), "values.schema.json"))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestNullGivesTheSameMessage(t *testing.T) {
 	}
 	for engine, render := range engines(t) {
 		for _, path := range notNull() {
-			_, _, err := render(chartDir, release(minimal(t, path+"=null")))
+			_, _, err := render(chartDir(t), release(minimal(t, path+"=null")))
 			if err == nil {
 				t.Errorf("%s accepts %s=null", engine, path)
 				continue
@@ -100,7 +100,7 @@ func TestNullGivesTheSameMessage(t *testing.T) {
 
 // TestScalarsInPlaceOfSections: a value of another type is refused in words, or rendered whole.
 func TestScalarsInPlaceOfSections(t *testing.T) {
-	checked, opened := seen{}, open(t, chartDir)
+	checked, opened := seen{}, open(t, chartDir(t))
 	for _, path := range slices.Concat(documented(t), sections(t)) {
 		for _, value := range []any{"x", 7, true, []any{"x"}} {
 			values := minimal(t)
@@ -142,12 +142,12 @@ func TestKeysAreNamedWhereTheyAre(t *testing.T) {
 				"'--v' not allowed",
 		} {
 			values := merge(minimal(t), nest(path, map[string]any{"--v": "4"}))
-			if _, _, err := render(chartDir, release(values)); err == nil || !strings.Contains(err.Error(), want) {
+			if _, _, err := render(chartDir(t), release(values)); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s, %s: error %v, want one with %q", engine, path, err, want)
 			}
 		}
 		reserved := nest("cloudConfig.additionalLabels", map[string]any{"k8s.thalassa.cloud/cluster": "a"})
-		_, _, err := render(chartDir, release(merge(minimal(t), reserved)))
+		_, _, err := render(chartDir(t), release(merge(minimal(t), reserved)))
 		if want := "cloudConfig.additionalLabels contains k8s.thalassa.cloud/cluster: "; err == nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want one with %q", engine, err, want)

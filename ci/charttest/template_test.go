@@ -9,6 +9,7 @@ import (
 	"testing"
 	"text/template/parse"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
 )
 
@@ -20,12 +21,13 @@ var impure = regexp.MustCompile(`^(tpl|lookup|getHostByName|env|expandenv|now|ag
 	`rand\w*|gen[A-Z]\w*|derivePassword|encryptAES|bcrypt|htpasswd|Capabilities|IsUpgrade|IsInstall|Revision)$`)
 
 func TestTemplatesArePure(t *testing.T) {
-	paths, err := filepath.Glob("../../charts/*/templates/*")
+	charts := checkout.Path(t, "charts")
+	paths, err := filepath.Glob(filepath.Join(charts, "*", "templates", "*"))
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("templates %v, error %v", paths, err)
 	}
 	for _, path := range paths {
-		t.Run(strings.TrimPrefix(path, "../../charts/"), func(t *testing.T) {
+		t.Run(strings.TrimPrefix(path, charts+string(filepath.Separator)), func(t *testing.T) {
 			for _, name := range names(t, readFile(t, path)) {
 				// The notes are not an object: they count the nodes of the cluster, if there is one.
 				if impure.MatchString(name) && !(filepath.Base(path) == "NOTES.txt" && name == "lookup") {
@@ -159,7 +161,7 @@ func TestOldKubernetesIsRefused(t *testing.T) {
 	r := release(minimal(t))
 	oldest, _ := supported(t)
 	r.KubeVersion = fmt.Sprintf("v1.%d.9", oldest-1)
-	_, _, err := chart.Render(t.Context(), chartDir, r)
+	_, _, err := chart.Render(t.Context(), chartDir(t), r)
 	if err == nil || !strings.Contains(err.Error(), "kubeVersion") {
 		t.Errorf("error %v, want one about kubeVersion", err)
 	}
@@ -167,7 +169,7 @@ func TestOldKubernetesIsRefused(t *testing.T) {
 
 // TestChartShipsNoTestFiles wants the folder of the test values to stay out of the package.
 func TestChartShipsNoTestFiles(t *testing.T) {
-	loaded, err := chart.Load(chartDir)
+	loaded, err := chart.Load(chartDir(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func umbrella(t *testing.T) string {
 	if err := os.WriteFile(filepath.Join(dir, "Chart.yaml"), []byte(umbrellaChart), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.CopyFS(filepath.Join(dir, "charts", "thalassa-ccm"), os.DirFS(chartDir)); err != nil {
+	if err := os.CopyFS(filepath.Join(dir, "charts", "thalassa-ccm"), os.DirFS(chartDir(t))); err != nil {
 		t.Fatal(err)
 	}
 	return dir

@@ -21,7 +21,7 @@ import (
 func TestEveryValueHasAnEffect(t *testing.T) {
 	for engine, render := range engines(t) {
 		for name, path := range valuesFiles(t) {
-			with, notes, err := render(chartDir, release(readValues(t, path)))
+			with, notes, err := render(chartDir(t), release(readValues(t, path)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -31,7 +31,7 @@ func TestEveryValueHasAnEffect(t *testing.T) {
 					continue
 				}
 				t.Run(strings.Join([]string{engine, name, value}, " "), func(t *testing.T) {
-					text, gotNotes, err := render(chartDir, release(values))
+					text, gotNotes, err := render(chartDir(t), release(values))
 					if err == nil && text == with && gotNotes == notes {
 						t.Error("the default changes nothing")
 					}
@@ -44,7 +44,7 @@ func TestEveryValueHasAnEffect(t *testing.T) {
 // documented returns the paths of the values in the README's table.
 func documented(t *testing.T) []string {
 	t.Helper()
-	return documentedIn(t, chartDir)
+	return documentedIn(t, chartDir(t))
 }
 
 // documentedIn are those of the chart in dir.
@@ -91,7 +91,7 @@ func TestEveryValueMayBeNull(t *testing.T) {
 	for name, path := range valuesFiles(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			wantNulls(t, chartDir, path, release)
+			wantNulls(t, chartDir(t), path, release)
 		})
 	}
 }
@@ -190,7 +190,7 @@ func withNull(t *testing.T, path, value string) map[string]any {
 
 // TestHelm4TakesNullAlike: both majors merge values in code of their own.
 func TestHelm4TakesNullAlike(t *testing.T) {
-	path, opened := valuesFiles(t)["full"], open(t, chartDir)
+	path, opened := valuesFiles(t)["full"], open(t, chartDir(t))
 	for _, value := range slices.Concat(documented(t), sections(t)) {
 		text, notes, err := opened.Render(t.Context(), release(withNull(t, path, value)))
 		text4, notes4, err4 := render4(t, release(withNull(t, path, value)))

@@ -2,7 +2,6 @@ package charttest
 
 import (
 	"fmt"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -14,7 +13,7 @@ import (
 // found finds the first group of a pattern in a file.
 func found(t *testing.T, file, pattern string) string {
 	t.Helper()
-	groups := regexp.MustCompile(pattern).FindStringSubmatch(readFile(t, filepath.Join("..", "..", file)))
+	groups := regexp.MustCompile(pattern).FindStringSubmatch(readCheckout(t, file))
 	if groups == nil {
 		t.Fatalf("%s has nothing like %s", file, pattern)
 	}
@@ -59,7 +58,7 @@ func TestVersionsAgree(t *testing.T) {
 	}
 	const exactly = `(?m)^\tk8s\.io/kubernetes v(\S+)`
 	var older []string
-	nightly := readFile(t, "../../.github/workflows/nightly.yaml")
+	nightly := readCheckout(t, ".github/workflows/nightly.yaml")
 	for version := oldest; version <= newest; version++ {
 		file := fmt.Sprintf("tools/lab/k8s-1.%d.mod", version)
 		if version < newest && minor(t, file, required) != version {
@@ -84,7 +83,7 @@ func TestVersionsAgree(t *testing.T) {
 		"charts/thalassa-ccm/README.md": {fmt.Sprintf("Supported are Kubernetes 1.%d to 1.%d\n", oldest, newest)},
 	} {
 		for _, text := range want {
-			if !strings.Contains(readFile(t, filepath.Join("..", "..", file)), text) {
+			if !strings.Contains(readCheckout(t, file), text) {
 				t.Errorf("%s does not say %q", file, text)
 			}
 		}

@@ -13,20 +13,17 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/loopdevice"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/cgroup"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/cluster"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/process"
-	"github.com/thalassa-cloud/thalassa-ccm/tools/repo"
 )
 
 // TestKilledClusterLeavesNothing kills the program of `make cluster`, which then cannot clean up: its processes,
 // namespaces, cgroups and files go nevertheless. The program builds what it needs, which no other test may use then.
 func TestKilledClusterLeavesNothing(t *testing.T) {
-	root, err := repo.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := checkout.Path(t, checkout.Everything)
 	state := t.TempDir() // not that of make cluster
 	p, err := process.Start(t.Context(), process.Spec{
 		Name: "cluster", Path: filepath.Join(root, "bin", "cluster"), Args: []string{"--bare", "--workers=1",
@@ -116,10 +113,7 @@ func processes(t *testing.T, folder string) (found []string) {
 // TestFailedStart keeps the logs of a cluster that does not come up: everything else of it goes.
 func TestFailedStart(t *testing.T) {
 	t.Parallel()
-	root, err := repo.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := checkout.Path(t, checkout.Everything)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	broken := errors.New("the start is cancelled")
 	logs := t.TempDir()

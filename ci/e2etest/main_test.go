@@ -11,9 +11,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/openapi/openapitest"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/cluster"
-	"github.com/thalassa-cloud/thalassa-ccm/tools/repo"
 )
 
 const (
@@ -122,10 +122,7 @@ func start(t *testing.T, o cluster.Options) *lab {
 // begin starts a cluster without a cloud controller manager, and records its Nodes.
 func begin(t *testing.T, o cluster.Options) *lab {
 	t.Helper()
-	root, err := repo.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := checkout.Path(t, checkout.Everything)
 	l := &lab{report: newReport(t, root), root: root,
 		archive: filepath.Join(root, "dist/cluster/images/thalassa-cloud-controller-manager.tar"),
 		scheme:  map[bool]string{false: "thalassacloud", true: "ironcore"}[o.IronCore]}
@@ -134,6 +131,7 @@ func begin(t *testing.T, o cluster.Options) *lab {
 	o.NodeMonitorGracePeriod, o.HealthSecond, o.OnCut = monitorGrace, healthSecond, l.cuts.add
 	o.Middleware = openapitest.Sampled(t)
 	o.Progress = func(line string) { l.report.say(fmt.Sprintf("%6.1fs  %s", time.Since(began).Seconds(), line)) }
+	var err error
 	if l.Cluster, err = cluster.Start(l.report.startWatchdog(t, margin), o); err != nil {
 		t.Fatal(err)
 	}

@@ -17,10 +17,10 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/loopback"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/proxy"
-	"github.com/thalassa-cloud/thalassa-ccm/tools/repo"
 )
 
 const (
@@ -33,10 +33,7 @@ const (
 
 // TestPage looks at the emulator's page in a browser.
 func TestPage(t *testing.T) {
-	root, err := repo.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := checkout.Path(t, checkout.Everything)
 	report := newReport(t, root)
 	plane, err := loopback.New(loopback.Options{Proxy: proxy.Options{Second: healthSecond}})
 	if err != nil {

@@ -21,10 +21,10 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/thalassa-cloud/thalassa-ccm/ci/kubectl"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/cluster"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/image"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/process"
-	"github.com/thalassa-cloud/thalassa-ccm/tools/repo"
 )
 
 const (
@@ -45,11 +45,7 @@ type program struct {
 // kubeconfig, nodes come and go and images are loaded by one command, mistakes break nothing, and nothing is left.
 func TestProgram(t *testing.T) {
 	t.Parallel()
-	p := &program{state: t.TempDir()}
-	var err error
-	if p.root, err = repo.Root(); err != nil {
-		t.Fatal(err)
-	}
+	p := &program{root: checkout.Path(t, checkout.Everything), state: t.TempDir()}
 	p.start(t)
 	p.connect(t)
 	p.example(t)

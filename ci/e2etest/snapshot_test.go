@@ -14,8 +14,6 @@ import (
 	"sync"
 	"testing"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -148,48 +146,6 @@ func (l *lab) watchRoutes(t *testing.T) (lost func() []string) {
 	}
 }
 
-// exposeUnpermitted makes a Service that the program cannot serve as it should, because a permission is missing, and
-// returns its address. A condition of the Service says so.
-func (l *lab) exposeUnpermitted(t *testing.T, namespace string) netip.Addr {
-	t.Helper()
-	if l.mayReadEndpoints(t) {
-		t.Errorf("the chart %s permits to read EndpointSlices, so nothing here is about a program that may not",
-			firstVersion)
-	}
-	name := l.createService(t, namespace, portHTTP, named("near"), func(s *corev1.Service) {
-		s.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
-	})
-	eventually(t, "a condition says what is not permitted", func(ctx context.Context) error {
-		service, err := l.API().CoreV1().Services(namespace).Get(ctx, name, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		condition := meta.FindStatusCondition(service.Status.Conditions, "LoadBalancerTargetsComplete")
-		if condition == nil || condition.Reason != "EndpointsNotRead" {
-			return fmt.Errorf("its conditions are %+v", service.Status.Conditions)
-		}
-		return nil
-	})
-	return l.addressOf(t, namespace, name)
-}
-
-// mayReadEndpoints asks the API server whether the program may list EndpointSlices.
-func (l *lab) mayReadEndpoints(t *testing.T) bool {
-	t.Helper()
-	review, err := l.API().AuthorizationV1().SubjectAccessReviews().Create(t.Context(),
-		&authorizationv1.SubjectAccessReview{
-			Spec: authorizationv1.SubjectAccessReviewSpec{
-				User: "system:serviceaccount:" + cluster.Namespace + ":" + cluster.Release,
-				ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "list", Group: "discovery.k8s.io",
-					Resource: "endpointslices"},
-			},
-		}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return review.Status.Allowed
-}
-
 // roles are the objects with permissions that belong to the release, as "Kind name", sorted.
 func (l *lab) roles(t *testing.T) (all []string) {
 	t.Helper()
@@ -224,8 +180,7 @@ func (l *lab) roles(t *testing.T) (all []string) {
 	return all
 }
 
-// oldRolesGone wants the permissions of accounts that do no work any more to be gone, the others to be there, and the
-// program to be permitted what it was not.
+// oldRolesGone wants the permissions of accounts that do no work any more to be gone, and the others to be there.
 func (l *lab) oldRolesGone(t *testing.T, before []string) {
 	t.Helper()
 	want := slices.DeleteFunc(slices.Clone(before), func(one string) bool {
@@ -239,8 +194,5 @@ func (l *lab) oldRolesGone(t *testing.T, before []string) {
 	}
 	if got := l.roles(t); !slices.Equal(got, want) {
 		t.Errorf("the permissions are %q, want %q of %q", got, want, before)
-	}
-	if !l.mayReadEndpoints(t) {
-		t.Error("the program still may not read EndpointSlices")
 	}
 }

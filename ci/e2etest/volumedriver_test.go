@@ -31,7 +31,7 @@ const (
 	afterTakeover = 20 * time.Second
 )
 
-// driverUpgraded proves that the release of the oldest chart becomes one of today's, that a pod writes to its volume
+// driverUpgraded proves that the release of the old chart becomes one of today's, that a pod writes to its volume
 // meanwhile, and that the creation of a volume is finished by another pod, without a second volume. The leader that has
 // sent it does not get to know of the volume before it is stopped.
 func driverUpgraded(t *testing.T, l *lab) {

@@ -6,23 +6,25 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/thalassa-cloud/thalassa-ccm/ci/fixture"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/cluster"
 )
 
 // TestVolumes starts a cluster with the CSI driver, and has it prove one thing after another. The driver is installed
-// before the cloud controller manager: Nodes then have no region yet. It is installed from the oldest chart that is
-// kept, which is upgraded.
+// before the cloud controller manager: Nodes then have no region yet. It is installed from the old chart (package
+// fixture), which is upgraded.
 func TestVolumes(t *testing.T) {
 	t.Parallel()
 	l := begin(t, cluster.Options{Volumes: true, Networks: cluster.OwnNetworks})
 	if err := errors.Join(l.GiveCredentials(t.Context()),
-		l.InstallVolumes(t.Context(), oldest(t, l.root, cluster.VolumesRelease))); err != nil {
+		l.InstallVolumes(t.Context(), filepath.Join(fixture.OldCharts(t), cluster.VolumesRelease))); err != nil {
 		t.Fatal(err)
 	}
 	l.prove(t,

@@ -18,12 +18,11 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/thalassa-cloud/thalassa-ccm/ci/charttest"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
 )
-
-const chartDir = "../../charts/thalassa-ccm"
 
 func TestMain(m *testing.M) {
 	if code, is := kubectlMain(); is {
@@ -74,6 +73,7 @@ func newCluster(t *testing.T) *cluster {
 // install stores what the chart renders of the policy until the test ends.
 func (c *cluster) install(t *testing.T) {
 	t.Helper()
+	chartDir := checkout.Path(t, "charts/thalassa-ccm")
 	data, err := os.ReadFile(chartDir + "/ci/minimal-values.yaml")
 	if err != nil {
 		t.Fatal(err)

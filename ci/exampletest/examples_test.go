@@ -14,10 +14,12 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/ci/charttest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
 )
 
-const folder = "../../examples/services"
+// folder has the examples.
+const folder = "examples/services"
 
 // without are annotations that need no example, and why.
 func without() map[string]string {
@@ -33,7 +35,7 @@ type example struct {
 // examples are all of them.
 func examples(t *testing.T) []example {
 	t.Helper()
-	files, err := filepath.Glob(folder + "/*.yaml")
+	files, err := filepath.Glob(checkout.Path(t, folder) + "/*.yaml")
 	if err != nil || len(files) < 20 {
 		t.Fatalf("files %v, error %v", files, err)
 	}
@@ -59,7 +61,7 @@ func examples(t *testing.T) []example {
 // TestExamplesSayWhatTheyDo: each has the name of its file, and two or three lines about it; the table has all of them
 // and no more.
 func TestExamplesSayWhatTheyDo(t *testing.T) {
-	page, err := os.ReadFile(folder + "/README.md")
+	page, err := os.ReadFile(checkout.Path(t, folder+"/README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

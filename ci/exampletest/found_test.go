@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 )
 
 // Labels by which it is known whose something in the cloud is.
@@ -145,7 +147,7 @@ func kept(t *testing.T, c *cloud, s served) string {
 // patchOf is what a guide has kubectl patch a Service with.
 func patchOf(t *testing.T, guide string) []byte {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/guides/" + guide)
+	page, err := os.ReadFile(checkout.Path(t, "docs/guides/"+guide))
 	if err != nil {
 		t.Fatal(err)
 	}

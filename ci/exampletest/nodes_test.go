@@ -18,6 +18,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/thalassa-cloud/thalassa-ccm/ci/charttest"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
 )
 
@@ -36,7 +38,7 @@ func kubelet(t *testing.T, node string) kubernetes.Interface {
 // providerIDPolicy stores the example until the test ends.
 func providerIDPolicy(t *testing.T, admin kubernetes.Interface) {
 	t.Helper()
-	data, err := os.ReadFile("../../examples/nodes/provider-id-policy.yaml")
+	data, err := os.ReadFile(checkout.Path(t, "examples/nodes/provider-id-policy.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,6 +86,7 @@ func refusedProviderID(err error) error {
 // TestKubeletsSetNoProviderID, neither with a new Node nor later; what the cloud controller manager has set stays, and
 // does not hinder them.
 func TestKubeletsSetNoProviderID(t *testing.T) {
+	tier.NeedFull(t)
 	admin, err := kubernetes.NewForConfig(controlplanetest.Get(t).Config())
 	if err != nil {
 		t.Fatal(err)

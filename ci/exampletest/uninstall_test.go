@@ -15,6 +15,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/thalassa-cloud/thalassa-ccm/ci/kubectl"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
 )
 
@@ -32,7 +34,7 @@ func kubectlMain() (code int, is bool) {
 // section returns the shell script under a heading of a page.
 func section(t *testing.T, page, heading string) string {
 	t.Helper()
-	content, err := os.ReadFile(page)
+	content, err := os.ReadFile(checkout.Path(t, page))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +50,7 @@ func section(t *testing.T, page, heading string) string {
 // documentedConditions are the types in the table of conditions.
 func documentedConditions(t *testing.T) []string {
 	t.Helper()
-	content, err := os.ReadFile("../../docs/reference/events.md")
+	content, err := os.ReadFile(checkout.Path(t, "docs/reference/events.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,6 +68,7 @@ func documentedConditions(t *testing.T) []string {
 // TestDocumentedRemoval runs the documented command against a real API server: no condition, annotation or label of the
 // program is left, and those of others are as they were.
 func TestDocumentedRemoval(t *testing.T) {
+	tier.NeedFull(t)
 	plane, namespace := controlplanetest.Get(t), controlplanetest.Namespace(t)
 	client, err := kubernetes.NewForConfig(plane.Config())
 	if err != nil {
@@ -103,7 +106,7 @@ func TestDocumentedRemoval(t *testing.T) {
 		t.Cleanup(func() { _ = nodes.Delete(context.WithoutCancel(t.Context()), meta.Name, metav1.DeleteOptions{}) })
 	}
 
-	runDocumented(t, plane.Kubeconfig(), section(t, "../../docs/guides/uninstall.md",
+	runDocumented(t, plane.Kubeconfig(), section(t, "docs/guides/uninstall.md",
 		"Remove conditions and annotations"))
 
 	for _, name := range []string{"both", "only-others"} {

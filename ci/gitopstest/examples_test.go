@@ -16,8 +16,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
-	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
 
 const (
@@ -60,7 +60,7 @@ func (p product) read(t *testing.T, folder, name string) []string {
 // read splits an example into its documents.
 func read(t *testing.T, name string) []string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(repotest.Root(t), "examples", name))
+	text, err := os.ReadFile(checkout.Path(t, "examples/"+name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func decode[T any](t *testing.T, document string) T {
 // tag is how the version of the chart is called in Git.
 func tag(t *testing.T) string {
 	t.Helper()
-	loaded, err := chart.Load(filepath.Join(repotest.Root(t), chartDir))
+	loaded, err := chart.Load(checkout.Path(t, chartDir))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func published(t *testing.T, folder, file string) origin {
 // wantFolder wants a folder of this repository that holds a file.
 func wantFolder(t *testing.T, folder, file string) {
 	t.Helper()
-	if _, err := os.Stat(filepath.Join(repotest.Root(t), folder, file)); err != nil {
+	if _, err := os.Stat(checkout.Path(t, filepath.Join(folder, file))); err != nil {
 		t.Error(err)
 	}
 }
@@ -122,7 +122,7 @@ func wantFolder(t *testing.T, folder, file string) {
 func (p product) wantRender(t *testing.T, name, namespace string, values map[string]any) {
 	t.Helper()
 	release := chart.Release{Name: name, Namespace: namespace, Values: values}
-	manifest, _, err := chart.Render(t.Context(), filepath.Join(repotest.Root(t), "charts", p.name), release)
+	manifest, _, err := chart.Render(t.Context(), checkout.Path(t, "charts/"+p.name), release)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,13 +284,13 @@ func TestNothingSpecialIsNeeded(t *testing.T) {
 	seen := 0
 	for _, folder := range []string{"examples/argocd", "examples/flux", chartDir + "/templates",
 		"charts/thalassa-csi/templates", "kustomize"} {
-		err := fs.WalkDir(os.DirFS(filepath.Join(repotest.Root(t), folder)), ".", func(p string, entry fs.DirEntry,
-			err error) error {
+		files := os.DirFS(checkout.Path(t, folder))
+		err := fs.WalkDir(files, ".", func(p string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() {
 				return err
 			}
 			seen++
-			text, err := os.ReadFile(filepath.Join(repotest.Root(t), folder, p))
+			text, err := fs.ReadFile(files, p)
 			if found := special.Find(text); found != nil {
 				t.Errorf("%s/%s: %s", folder, p, found)
 			}
@@ -309,7 +309,7 @@ func TestNothingSpecialIsNeeded(t *testing.T) {
 func TestEveryExampleIsListed(t *testing.T) {
 	readme := strings.Join(read(t, "README.md"), "")
 	for _, folder := range []string{"argocd", "flux"} {
-		files, err := filepath.Glob(filepath.Join(repotest.Root(t), "examples", folder, "*.yaml"))
+		files, err := filepath.Glob(checkout.Path(t, "examples/"+folder) + "/*.yaml")
 		if err != nil || len(files) < 2 {
 			t.Fatalf("%v, error %v", files, err)
 		}

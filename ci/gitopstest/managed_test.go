@@ -2,7 +2,6 @@ package gitopstest
 
 import (
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -19,8 +18,8 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/ci/charttest"
 	"github.com/thalassa-cloud/thalassa-ccm/ci/overlay"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
-	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
 
 // served is the cluster of the examples, and hosting the namespace of its control plane.
@@ -77,7 +76,7 @@ func (a Application) render(t *testing.T) []runtime.Object {
 	t.Helper()
 	helm := a.Spec.Source.Helm
 	release := chart.Release{Name: helm.ReleaseName, Namespace: a.Spec.Destination.Namespace, Values: helm.ValuesObject}
-	manifest, _, err := chart.Render(t.Context(), filepath.Join(repotest.Root(t), a.Spec.Source.Path), release)
+	manifest, _, err := chart.Render(t.Context(), checkout.Path(t, a.Spec.Source.Path), release)
 	if err != nil {
 		t.Fatal(err)
 	}

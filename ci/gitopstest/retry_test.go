@@ -10,14 +10,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 )
 
 // TestFluxTriesAgain: a Secret that is made after the time Flux waits for healthy pods is found soon. Without more
 // said, helm-controller gives a failed release up for ever, and kustomize-controller tries again after the whole
 // interval.
 func TestFluxTriesAgain(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(repotest.Root(t), "examples", "flux", "*.yaml"))
+	files, err := filepath.Glob(checkout.Path(t, "examples/flux") + "/*.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package gitopstest
 
 import (
 	"maps"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -18,9 +17,9 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/ci/charttest"
 	"github.com/thalassa-cloud/thalassa-ccm/ci/overlay"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/bases"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
-	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
 
 // trackingLabel is what Argo CD overwrites on every object that it applies while it tracks by label, the default of
@@ -105,7 +104,7 @@ func (p product) rendered(t *testing.T, more map[string]any) string {
 // render renders the chart as a release of a name.
 func (p product) render(t *testing.T, name string, values map[string]any) string {
 	t.Helper()
-	manifest, _, err := chart.Render(t.Context(), filepath.Join(repotest.Root(t), "charts", p.name),
+	manifest, _, err := chart.Render(t.Context(), checkout.Path(t, "charts/"+p.name),
 		chart.Release{Name: name, Namespace: p.namespace, Values: values})
 	if err != nil {
 		t.Fatal(err)

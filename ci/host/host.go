@@ -28,7 +28,7 @@ const (
 // Program builds the cloud controller manager, which takes seconds after the first time, and returns its path.
 func Program(tb testing.TB) string {
 	tb.Helper()
-	root := repotest.Root(tb)
+	root := repotest.Root(tb, "src", "Makefile")
 	build := exec.CommandContext(tb.Context(), "make", "--silent", program)
 	build.Dir = root
 	if output, err := build.CombinedOutput(); err != nil {

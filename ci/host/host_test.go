@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/ci/host"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode"
 )
@@ -20,6 +21,7 @@ import (
 func TestMain(m *testing.M) { controlplanetest.Main(m) }
 
 func TestProgram(t *testing.T) {
+	tier.NeedFull(t)
 	info, err := os.Stat(host.Program(t))
 	if err != nil || info.Mode()&0o111 == 0 {
 		t.Errorf("%v and %v, want an executable", info, err)
@@ -28,6 +30,7 @@ func TestProgram(t *testing.T) {
 
 // TestStart: a pod of the image is the program, which says what it lacks; the node goes with the test.
 func TestStart(t *testing.T) {
+	tier.NeedFull(t)
 	plane := controlplanetest.Get(t)
 	client := controlplanetest.Client(t, plane)
 	namespace := controlplanetest.Namespace(t)

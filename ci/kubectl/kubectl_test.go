@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/thalassa-cloud/thalassa-ccm/ci/kubectl"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
 )
 
@@ -19,6 +20,7 @@ func configMap(namespace, data string) string {
 }
 
 func TestApply(t *testing.T) {
+	tier.NeedFull(t)
 	plane, namespace := controlplanetest.Get(t), controlplanetest.Namespace(t)
 	client, err := kubernetes.NewForConfig(plane.Config())
 	if err != nil {
@@ -43,6 +45,7 @@ func TestApply(t *testing.T) {
 }
 
 func TestDelete(t *testing.T) {
+	tier.NeedFull(t)
 	plane, namespace := controlplanetest.Get(t), controlplanetest.Namespace(t)
 	k := kubectl.New(plane.Kubeconfig()).In(namespace)
 	manifest := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\n"
@@ -60,6 +63,7 @@ func TestDelete(t *testing.T) {
 }
 
 func TestApplyRefuses(t *testing.T) {
+	tier.NeedFull(t)
 	plane, namespace := controlplanetest.Get(t), controlplanetest.Namespace(t)
 	k := kubectl.New(plane.Kubeconfig())
 	for name, test := range map[string]struct{ manifest, flag, want string }{
@@ -81,6 +85,7 @@ func TestApplyRefuses(t *testing.T) {
 
 // TestApplyWarns: a pod that violates the namespace's standard is stored, with a warning.
 func TestApplyWarns(t *testing.T) {
+	tier.NeedFull(t)
 	plane, namespace := controlplanetest.Get(t), controlplanetest.Namespace(t)
 	k := kubectl.New(plane.Kubeconfig())
 	standard := "apiVersion: v1\nkind: Namespace\nmetadata: {name: " + namespace +
@@ -100,6 +105,7 @@ func TestApplyWarns(t *testing.T) {
 }
 
 func TestDefineMonitors(t *testing.T) {
+	tier.NeedFull(t)
 	plane, namespace := controlplanetest.Get(t), controlplanetest.Namespace(t)
 	k := kubectl.New(plane.Kubeconfig()).In(namespace)
 	for range 2 {

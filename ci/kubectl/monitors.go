@@ -13,6 +13,7 @@ import (
 	// without a network.
 	_ "github.com/prometheus-operator/prometheus-operator/pkg/versionutil"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/poll"
 )
 
@@ -62,6 +63,7 @@ func (k Kubectl) DefineMonitors(ctx context.Context) error {
 
 // monitorDefinitions are the CustomResourceDefinitions, as one manifest.
 func monitorDefinitions(ctx context.Context) (string, error) {
+	checkout.DependOn("ci/go.mod", "go.work")
 	output, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", operatorModule).Output()
 	if err != nil {
 		return "", fmt.Errorf("finding the folder of %s: %w; go mod download fetches it", operatorModule, err)

@@ -3,7 +3,6 @@ package kustomizetest
 import (
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -11,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/thalassa-cloud/thalassa-ccm/ci/overlay"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/bases"
-	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
 
 // combinations are the lists of components that are meant for a profile: none, each one, and every two, with what they
@@ -209,7 +208,7 @@ func monitoringNotMeant() map[string]map[string]string {
 // TestEveryComponentKnowsItsOverlays: each is meant for an overlay, or there is a reason why it is not.
 func TestEveryComponentKnowsItsOverlays(t *testing.T) {
 	reasons := notMeant()
-	readme, err := os.ReadFile(filepath.Join(repotest.Root(t), "kustomize", "README.md"))
+	readme, err := os.ReadFile(checkout.Path(t, "kustomize/README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +253,7 @@ func TestEveryComponentIsTested(t *testing.T) {
 	}
 	slices.Sort(want)
 	folders := map[string]bool{}
-	entries, err := os.ReadDir(filepath.Join(repotest.Root(t), "kustomize/components"))
+	entries, err := os.ReadDir(checkout.Path(t, "kustomize/components"))
 	if err != nil {
 		t.Fatal(err)
 	}

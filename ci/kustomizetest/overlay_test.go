@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/thalassa-cloud/thalassa-ccm/ci/overlay"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/bases"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
@@ -28,7 +28,7 @@ func TestEveryProfileHasAnOverlay(t *testing.T) {
 		want = append(want, p.Name)
 	}
 	slices.Sort(want)
-	entries, err := os.ReadDir(filepath.Join(repotest.Root(t), overlay.Root))
+	entries, err := os.ReadDir(checkout.Path(t, overlay.Root))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,12 +42,13 @@ func TestEveryProfileHasAnOverlay(t *testing.T) {
 
 // TestNoOtherFile finds files in bases and components that are neither generated nor a component's kustomization.
 func TestNoOtherFile(t *testing.T) {
-	made, err := bases.Files(context.WithoutCancel(t.Context()), repotest.Root(t))
+	root := repotest.Root(t, "charts", "kustomize")
+	made, err := bases.Files(context.WithoutCancel(t.Context()), root)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, dir := range []string{"kustomize/base", "kustomize/components"} {
-		err = fs.WalkDir(os.DirFS(repotest.Root(t)), dir, func(p string, entry fs.DirEntry, err error) error {
+		err = fs.WalkDir(os.DirFS(root), dir, func(p string, entry fs.DirEntry, err error) error {
 			written := dir == "kustomize/components" && path.Base(p) == "kustomization.yaml"
 			if err == nil && !entry.IsDir() && made[p] == nil && !written {
 				t.Errorf("%s is not generated", p)
@@ -185,7 +186,7 @@ func TestKustomizationsAreOfToday(t *testing.T) {
 		}
 		seen++
 		content := map[string]any{}
-		text, err := os.ReadFile(filepath.Join(repotest.Root(t), p))
+		text, err := os.ReadFile(checkout.Path(t, strings.TrimPrefix(p, "/")))
 		if err != nil {
 			return err
 		}

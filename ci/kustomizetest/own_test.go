@@ -2,14 +2,13 @@ package kustomizetest
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/thalassa-cloud/thalassa-ccm/ci/overlay"
-	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 )
 
 // TestOverlayInAnotherRepository builds the kustomization that an example and a guide show, for people who do not fork
@@ -97,7 +96,7 @@ func TestRoutesOnIronCore(t *testing.T) {
 // shown is the first kustomization in a file, between two texts, without a prefix of its lines.
 func shown(t *testing.T, file, begin, end, prefix string) string {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join(repotest.Root(t), filepath.FromSlash(file)))
+	content, err := os.ReadFile(checkout.Path(t, file))
 	if err != nil {
 		t.Fatal(err)
 	}

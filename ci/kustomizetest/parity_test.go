@@ -15,6 +15,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/ci/overlay"
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 	ironcore "github.com/thalassa-cloud/thalassa-ccm/src/ironcore/cloudconfig"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/bases"
@@ -78,7 +79,7 @@ func TestOverlaysEqualTheChart(t *testing.T) {
 // open opens the chart of a profile.
 func open(t *testing.T, p bases.Profile) *chart.Opened {
 	t.Helper()
-	opened, err := chart.Open(filepath.Join(repotest.Root(t), "charts", p.Chart()))
+	opened, err := chart.Open(checkout.Path(t, "charts/"+p.Chart()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +89,7 @@ func open(t *testing.T, p bases.Profile) *chart.Opened {
 // render renders the chart with the values files of a profile and of components.
 func render(t *testing.T, opened *chart.Opened, p bases.Profile, components ...string) string {
 	t.Helper()
-	release, err := p.Release(repotest.Root(t), components...)
+	release, err := p.Release(repotest.Root(t, "kustomize"), components...)
 	if err != nil {
 		t.Fatal(err)
 	}

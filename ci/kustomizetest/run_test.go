@@ -19,6 +19,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/ci/kubectl"
 	"github.com/thalassa-cloud/thalassa-ccm/ci/overlay"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode"
 )
@@ -29,6 +30,7 @@ const waitTimeout = 2 * time.Minute
 // TestOverlayRuns is the way of a user: apply the overlay as it is, read in the pod's status what is missing, say it,
 // apply again, and see a node become a part of the cloud. What runs is what the API server holds.
 func TestOverlayRuns(t *testing.T) {
+	tier.NeedFull(t)
 	plane := controlplanetest.Get(t)
 	api := controlplanetest.Client(t, plane)
 	c := cloud.Start(t, cloud.Loopback(t, "127.83.0.0/16"))

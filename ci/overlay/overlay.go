@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
-	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 )
 
 const (
@@ -36,12 +36,12 @@ type Tree struct{ filesys.FileSystem }
 func New(tb testing.TB) Tree {
 	tb.Helper()
 	k := Tree{filesys.MakeFsInMemory()}
-	top := repotest.Root(tb)
-	err := filepath.WalkDir(filepath.Join(top, "kustomize"), func(name string, entry fs.DirEntry, err error) error {
+	folder := checkout.Path(tb, "kustomize")
+	err := filepath.WalkDir(folder, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		relative, err := filepath.Rel(top, name)
+		relative, err := filepath.Rel(filepath.Dir(folder), name)
 		if err != nil {
 			return err
 		}

@@ -3,12 +3,11 @@ package overlay_test
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/thalassa-cloud/thalassa-ccm/ci/overlay"
-	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 )
 
 // TestEditing is what a user does with an editor.
@@ -44,7 +43,7 @@ func TestConfigures(t *testing.T) {
 		if got := overlay.New(t).Configures(name); got != want {
 			t.Errorf("%s: %t, want %t", name, got, want)
 		}
-		if _, err := os.Stat(filepath.Join(repotest.Root(t), overlay.ConfigFile(name))); (err == nil) != want {
+		if _, err := os.Stat(checkout.Path(t, overlay.ConfigFile(name))); (err == nil) != want {
 			t.Errorf("%s: its file gives %v", name, err)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
@@ -52,7 +53,7 @@ func wantComponent(t *testing.T, name string, ours policy, prefix string) {
 	t.Helper()
 	var manifest strings.Builder
 	for _, file := range []string{"validatingadmissionpolicy.yaml", "validatingadmissionpolicybinding.yaml"} {
-		content, err := os.ReadFile("../../kustomize/components/" + name + "/" + file)
+		content, err := os.ReadFile(checkout.Path(t, "kustomize/components/"+name+"/"+file))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +116,7 @@ func TestWarnRefusesNothing(t *testing.T) {
 
 // TestDenyAndWarnExcludeEachOther as the API server has it; the chart says so first.
 func TestDenyAndWarnExcludeEachOther(t *testing.T) {
-	_, _, err := chart.Render(t.Context(), chartDir, release(t, "thalassa-ccm", "Deny", "Warn"))
+	_, _, err := chart.Render(t.Context(), chartDir(t), release(t, "thalassa-ccm", "Deny", "Warn"))
 	if err == nil ||
 		!strings.Contains(err.Error(), "admissionPolicy.validationActions: Deny and Warn exclude each other") {
 		t.Errorf("error %v, want one that says that Deny and Warn exclude each other", err)

@@ -23,12 +23,17 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/ci/charttest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/driver"
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/volume"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/sidecar"
 )
 
-const csiChartDir = "../../charts/thalassa-csi"
+// csiChartDir is the folder of the chart of the CSI driver.
+func csiChartDir(tb testing.TB) string {
+	tb.Helper()
+	return checkout.Path(tb, "charts/thalassa-csi")
+}
 
 // The policies of the CSI driver's chart, by their names.
 const (
@@ -48,7 +53,7 @@ func classObjects(t *testing.T, file string) []runtime.Object {
 		t.Fatal(err)
 	}
 	values["admissionPolicy"] = map[string]any{"enabled": true}
-	manifest, _, err := chart.Render(t.Context(), csiChartDir, chart.Release{Name: "thalassa-csi",
+	manifest, _, err := chart.Render(t.Context(), csiChartDir(t), chart.Release{Name: "thalassa-csi",
 		Namespace: "thalassa-system", Values: values})
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +68,7 @@ func classObjects(t *testing.T, file string) []runtime.Object {
 // classPolicy is one of the policies of the CSI driver's chart.
 func classPolicy(t *testing.T, name string) (found policy) {
 	t.Helper()
-	for _, object := range classObjects(t, csiChartDir+"/ci/minimal-values.yaml") {
+	for _, object := range classObjects(t, csiChartDir(t)+"/ci/minimal-values.yaml") {
 		switch object := object.(type) {
 		case *admissionv1.ValidatingAdmissionPolicy:
 			if object.Name == name {
@@ -207,7 +212,7 @@ func (c *classes) wantAgreement(name string, ask question, ofDriver func(map[str
 // wantDocumented checks that the guide has the message about an unknown parameter, which names all that are known.
 func (c *classes) wantDocumented() {
 	c.Helper()
-	guide, err := os.ReadFile("../../docs/guides/admission-policy.md")
+	guide, err := os.ReadFile(checkout.Path(c, "docs/guides/admission-policy.md"))
 	if err != nil {
 		c.Fatal(err)
 	}
@@ -249,7 +254,7 @@ func many(count int) map[string]string {
 // wantChartAccepted asks about all StorageClasses that the chart renders with its values files.
 func (c *classes) wantChartAccepted() {
 	c.Helper()
-	files, err := filepath.Glob(csiChartDir + "/ci/*.yaml")
+	files, err := filepath.Glob(csiChartDir(c) + "/ci/*.yaml")
 	if err != nil {
 		c.Fatal(err)
 	}
@@ -272,13 +277,13 @@ func (c *classes) wantChartAccepted() {
 // guideValues returns the path of a values file with the StorageClasses of the guide.
 func (c *classes) guideValues() string {
 	c.Helper()
-	guide, err := os.ReadFile("../../docs/guides/volumes.md")
+	guide, err := os.ReadFile(checkout.Path(c, "docs/guides/volumes.md"))
 	if err != nil {
 		c.Fatal(err)
 	}
 	_, block, found := strings.Cut(string(guide), "```yaml\nstorageClasses:\n")
 	block, _, _ = strings.Cut(block, "```")
-	minimal, err := os.ReadFile(csiChartDir + "/ci/minimal-values.yaml")
+	minimal, err := os.ReadFile(csiChartDir(c) + "/ci/minimal-values.yaml")
 	if err != nil || !found {
 		c.Fatalf("the guide has StorageClasses: %t, the values file: %v", found, err)
 	}

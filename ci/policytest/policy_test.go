@@ -17,17 +17,21 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/ci/charttest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/generate"
 )
 
-const (
-	chartDir = "../../charts/thalassa-ccm"
-	// waitTimeout bounds the wait for what Kubernetes does in the background.
-	waitTimeout = time.Minute
-)
+// waitTimeout bounds the wait for what Kubernetes does in the background.
+const waitTimeout = time.Minute
+
+// chartDir is the folder of the chart.
+func chartDir(tb testing.TB) string {
+	tb.Helper()
+	return checkout.Path(tb, "charts/thalassa-ccm")
+}
 
 func TestMain(m *testing.M) { controlplanetest.Main(m) }
 
@@ -47,7 +51,7 @@ func release(t *testing.T, name string, actions ...any) chart.Release {
 func releaseWith(t *testing.T, file, name string, actions ...any) chart.Release {
 	t.Helper()
 	values := map[string]any{}
-	data, err := os.ReadFile(chartDir + "/ci/" + file)
+	data, err := os.ReadFile(chartDir(t) + "/ci/" + file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +74,7 @@ func rendered(t *testing.T, name string, actions ...any) policy {
 
 func renderedFrom(t *testing.T, of chart.Release) policy {
 	t.Helper()
-	manifest, _, err := chart.Render(t.Context(), chartDir, of)
+	manifest, _, err := chart.Render(t.Context(), chartDir(t), of)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,16 +23,20 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/ci/charttest"
 	"github.com/thalassa-cloud/thalassa-ccm/ci/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
 )
 
-const (
-	chartDir = "../../charts/thalassa-ccm"
-	// waitTimeout bounds every wait.
-	waitTimeout = 90 * time.Second
-)
+// waitTimeout bounds every wait.
+const waitTimeout = 90 * time.Second
+
+// chartDir is the folder of the chart.
+func chartDir(tb testing.TB) string {
+	tb.Helper()
+	return checkout.Path(tb, "charts/thalassa-ccm")
+}
 
 // cluster is a control plane that no other test has meanwhile, an emulated cloud, and who signs certificates of those
 // that read metrics.
@@ -104,7 +108,7 @@ func render(t *testing.T, values map[string]any) []runtime.Object {
 
 func manifest(t *testing.T, values map[string]any) string {
 	t.Helper()
-	text, _, err := chart.Render(t.Context(), chartDir, chart.Release{Name: "thalassa-ccm",
+	text, _, err := chart.Render(t.Context(), chartDir(t), chart.Release{Name: "thalassa-ccm",
 		Namespace: metav1.NamespaceSystem, Values: values})
 	if err != nil {
 		t.Fatal(err)

@@ -7,10 +7,15 @@ import (
 
 	"helm.sh/helm/v3/pkg/chartutil"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
 )
 
-const csiChartDir = "../../charts/thalassa-csi"
+// csiChartDir is the folder of the chart of the CSI driver.
+func csiChartDir(tb testing.TB) string {
+	tb.Helper()
+	return checkout.Path(tb, "charts/thalassa-csi")
+}
 
 const csiPageBegin = `
 ## The CSI driver
@@ -30,11 +35,11 @@ with its account, as a kubelet does, and permits no difference.
 // csiPage is the part of the page about the CSI driver.
 func csiPage(t *testing.T) string {
 	t.Helper()
-	values, err := chartutil.ReadValuesFile(filepath.Join(csiChartDir, "ci", "snapshots-values.yaml"))
+	values, err := chartutil.ReadValuesFile(filepath.Join(csiChartDir(t), "ci", "snapshots-values.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	manifest, _, err := chart.Render(t.Context(), csiChartDir, chart.Release{Name: "thalassa-csi",
+	manifest, _, err := chart.Render(t.Context(), csiChartDir(t), chart.Release{Name: "thalassa-csi",
 		Namespace: "thalassa-system", Values: values})
 	if err != nil {
 		t.Fatal(err)

@@ -5,15 +5,15 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-)
 
-const metricsPagePath = "../../docs/reference/metrics.md"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
+)
 
 // wantDescribed wants every metric of the program's own that a running program shows to be in a table of the reference
 // page, with its type and help. The page is made from the same collectors, but the types of some are only seen here.
 func wantDescribed(t *testing.T, text string) {
 	t.Helper()
-	page, err := os.ReadFile(metricsPagePath)
+	page, err := os.ReadFile(checkout.Path(t, "docs/reference/metrics.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

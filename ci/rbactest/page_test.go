@@ -14,9 +14,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/thalassa-cloud/thalassa-ccm/ci/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 )
-
-const pagePath = "../../docs/reference/rbac.md"
 
 // documentedRule is a rule of a manifest with the comment above it.
 type documentedRule struct {
@@ -94,7 +93,7 @@ func (s pageSection) manifest(t *testing.T) string {
 		c := &cluster{cloud: cloud.Cloud{URL: "https://cloud.example.com"}}
 		return manifest(t, c.values(t, s.values))
 	}
-	values, err := chartutil.ReadValuesFile(filepath.Join(chartDir, "ci", s.file))
+	values, err := chartutil.ReadValuesFile(filepath.Join(chartDir(t), "ci", s.file))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +194,7 @@ func (r documentedRule) row() string {
 }
 
 func TestPage(t *testing.T) {
-	want := page(t)
+	want, pagePath := page(t), checkout.Path(t, "docs/reference/rbac.md")
 	if flag.Lookup(updateFlag).Value.String() == "true" {
 		if err := os.WriteFile(pagePath, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
@@ -213,7 +212,7 @@ func TestPage(t *testing.T) {
 
 // TestPageHasEveryRole that the chart makes with any of the values it is tested with.
 func TestPageHasEveryRole(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(chartDir, "ci", "*-values.yaml"))
+	files, err := filepath.Glob(filepath.Join(chartDir(t), "ci", "*-values.yaml"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("values files %v, error %v", files, err)
 	}

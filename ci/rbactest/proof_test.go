@@ -17,8 +17,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/thalassa-cloud/thalassa-ccm/ci/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/ci/host"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
 )
@@ -36,7 +38,11 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "FAIL: saying how many tests run at a time:", err)
 		os.Exit(1)
 	}
-	controlplanetest.Main(m, withoutNetworks)
+	if tier.Full() {
+		controlplanetest.Main(m, withoutNetworks)
+	} else {
+		controlplanetest.Main(m) // the control plane of the run is without networks
+	}
 }
 
 // withoutNetworks leaves it to the program to give nodes the networks of their pods.
@@ -121,6 +127,24 @@ func profiles() []profile {
 	)
 }
 
+// runs are the profiles for which the program runs: all of them, or in the quick tier those that together use each rule of
+// the chart. TestSetsAreUnions shows that no other set of controllers is permitted anything else.
+func runs() []profile {
+	if tier.Full() {
+		return profiles()
+	}
+	quick := []string{
+		"self-managed cloud-node-controller", "self-managed cloud-node-lifecycle-controller",
+		"self-managed service-lb-controller",
+		"self-managed cloud-node-controller+cloud-node-lifecycle-controller+service-lb-controller",
+		"accounts cloud-node-controller+cloud-node-lifecycle-controller+service-lb-controller",
+		"managed cloud-node-controller+cloud-node-lifecycle-controller+service-lb-controller",
+		"accounts of the release", "orphans by accounts", "workload identity by accounts", "routes", "networks alone",
+		"routes and networks by accounts",
+	}
+	return slices.DeleteFunc(profiles(), func(p profile) bool { return !slices.Contains(quick, p.name) })
+}
+
 // with is the installation with these controllers.
 func (p profile) with(nodes, lifecycle, services bool) profile {
 	p.nodes, p.lifecycle, p.services = nodes, lifecycle, services
@@ -161,7 +185,7 @@ func (p profile) knownUnused() []Permission {
 
 // TestEveryControllerIsSwitched: the sets are made of all the controllers that the chart has.
 func TestEveryControllerIsSwitched(t *testing.T) {
-	values, err := chartutil.ReadValuesFile(filepath.Join(chartDir, chartutil.ValuesfileName))
+	values, err := chartutil.ReadValuesFile(filepath.Join(chartDir(t), chartutil.ValuesfileName))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,11 +203,48 @@ func TestEveryControllerIsSwitched(t *testing.T) {
 // did.
 func TestGrantedIsUsed(t *testing.T) {
 	program := host.Program(t)
-	for _, p := range profiles() {
+	for _, p := range runs() {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
 			prove(t, program, p)
 		})
+	}
+}
+
+// TestSetsAreUnions: a set of controllers is permitted what each of them is permitted, and what no controller needs.
+func TestSetsAreUnions(t *testing.T) {
+	c := &cluster{cloud: cloud.Cloud{URL: "https://cloud.example.com"}}
+	permitted := func(p profile) []string {
+		_, roles := sides(t, c, p)
+		granted, _, err := Grants(roles)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []string
+		for _, one := range granted {
+			all = append(all, one.String())
+		}
+		return all
+	}
+	for _, p := range installations() {
+		none := permitted(p.with(false, false, false))
+		nodes, lifecycle := permitted(p.with(true, false, false)), permitted(p.with(false, true, false))
+		services := permitted(p.with(false, false, true))
+		for set := range 1 << 3 {
+			of := p.with(set&1 != 0, set&2 != 0, set&4 != 0)
+			want := slices.Clone(none)
+			for i, one := range [][]string{nodes, lifecycle, services} {
+				if set&(1<<i) != 0 {
+					want = append(want, one...)
+				}
+			}
+			slices.Sort(want)
+			got := permitted(of)
+			slices.Sort(got)
+			if diff := cmp.Diff(slices.Compact(want), slices.Compact(got)); diff != "" {
+				t.Errorf("%s (-union +permitted):\n%s", of.name, diff)
+			}
+		}
 	}
 }
 

@@ -11,10 +11,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 	"github.com/thalassa-cloud/thalassa-ccm/src/recorder"
 )
 
-const eventPages = "../../docs/events"
+// eventPages is the folder of the pages.
+const eventPages = "docs/events"
 
 // normalReasons are those of the events that the code makes with the type Normal.
 func normalReasons(t *testing.T) []string {
@@ -52,7 +54,7 @@ func TestEventPages(t *testing.T) {
 		t.Errorf("reasons that the recorder links (-code +recorder):\n%s", diff)
 	}
 	var pages, linked []string
-	entries, err := os.ReadDir(eventPages)
+	entries, err := os.ReadDir(checkout.Path(t, eventPages))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +83,7 @@ func TestEventPages(t *testing.T) {
 // wellFormed checks the headings and the length of the page of a reason.
 func wellFormed(t *testing.T, name string) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(eventPages, name))
+	text, err := os.ReadFile(checkout.Path(t, eventPages+"/"+name))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,17 +13,19 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 )
 
 const (
-	page       = "../../docs/reference/events.md"
-	statusFile = "../../src/controller/service/status.go"
+	page       = "docs/reference/events.md"
+	statusFile = "src/controller/service/status.go"
 )
 
 // rows are the cells of the page's table with the given heading, without the table's own heading.
 func rows(t *testing.T, heading string) [][]string {
 	t.Helper()
-	content, err := os.ReadFile(page)
+	content, err := os.ReadFile(checkout.Path(t, page))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,9 +65,9 @@ func named(t *testing.T, heading string) []string {
 func eventFiles(t *testing.T) []string {
 	t.Helper()
 	var found []string
-	for _, pattern := range []string{"../../src/thalassa/*.go", "../../src/thalassa/*/*.go", "../../src/ironcore/*.go",
-		"../../src/ironcore/*/*.go", "../../src/reload/*.go", "../../src/controller/*/*.go"} {
-		files, err := filepath.Glob(pattern)
+	for _, pattern := range []string{"thalassa/*.go", "thalassa/*/*.go", "ironcore/*.go", "ironcore/*/*.go",
+		"reload/*.go", "controller/*/*.go"} {
+		files, err := filepath.Glob(filepath.Join(checkout.Path(t, "src"), filepath.FromSlash(pattern)))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("files %v, error %v", files, err)
 		}
@@ -88,9 +90,9 @@ func eventReasons(t *testing.T) []string {
 	}
 	// What a cloud says of a Node or a route has the reason of its event in the contract.
 	for _, prefix := range []string{"Machine", "Invalid", "Cloud"} {
-		reasons = append(reasons, constants(t, "../../src/cloud/machines.go", prefix)...)
+		reasons = append(reasons, constants(t, checkout.Path(t, "src/cloud/machines.go"), prefix)...)
 	}
-	reasons = append(reasons, constants(t, "../../src/cloud/routes.go", "Route")...)
+	reasons = append(reasons, constants(t, checkout.Path(t, "src/cloud/routes.go"), "Route")...)
 	slices.Sort(reasons)
 	return slices.Compact(reasons) // clouds have reasons in common
 }
@@ -105,12 +107,12 @@ func TestEventsPage(t *testing.T) {
 // TestConditionsPage: every type of a condition is on the page with reasons that exist, and each reason that only
 // conditions have.
 func TestConditionsPage(t *testing.T) {
-	types := append(constants(t, statusFile, "condition"), topics(t)...)
+	types := append(constants(t, checkout.Path(t, statusFile), "condition"), topics(t)...)
 	slices.Sort(types)
 	if diff := cmp.Diff(types, named(t, "Conditions")); diff != "" {
 		t.Errorf("conditions (-code +page):\n%s", diff)
 	}
-	own := constants(t, statusFile, "reason")
+	own := constants(t, checkout.Path(t, statusFile), "reason")
 	known := append(slices.Clone(own), eventReasons(t)...)
 	var documented []string
 	for _, row := range rows(t, "Conditions") {
@@ -137,7 +139,7 @@ func topics(t *testing.T) []string {
 	t.Helper()
 	var found []string
 	for _, name := range []string{"Settings", "Nodes"} {
-		found = append(found, constants(t, "../../src/cloud/loadbalancers.go", name)...)
+		found = append(found, constants(t, checkout.Path(t, "src/cloud/loadbalancers.go"), name)...)
 	}
 	return found
 }

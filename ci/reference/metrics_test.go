@@ -16,6 +16,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/build"
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/driver"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore"
 	"github.com/thalassa-cloud/thalassa-ccm/src/manager"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
@@ -83,7 +84,7 @@ func namesOf(collectors []prometheus.Collector) []string {
 
 // TestMetricsPage: the page, which is generated, has every metric of these processes, and nothing else.
 func TestMetricsPage(t *testing.T) {
-	content, err := os.ReadFile("../../docs/reference/metrics.md")
+	content, err := os.ReadFile(checkout.Path(t, "docs/reference/metrics.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,6 +130,7 @@ func TestMetricsOfCredentials(t *testing.T) {
 
 // TestQuotasOfIronCore: IronCore counts towards its quotas what the page says, in the version that this program uses.
 func TestQuotasOfIronCore(t *testing.T) {
+	checkout.DependOn("ci/go.mod", "go.work")
 	output, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}",
 		"github.com/ironcore-dev/ironcore").Output()
 	if err != nil {
@@ -154,7 +156,7 @@ func TestQuotasOfIronCore(t *testing.T) {
 	if diff := cmp.Diff(want, counted); diff != "" {
 		t.Errorf("what counts towards quotas (-page +IronCore):\n%s", diff)
 	}
-	page, err := os.ReadFile("../../docs/reference/metrics.md")
+	page, err := os.ReadFile(checkout.Path(t, "docs/reference/metrics.md"))
 	if err != nil || !strings.Contains(string(page), "its ResourceQuota counts machines, volumes and buckets") {
 		t.Errorf("the page does not say what IronCore counts, error %v", err)
 	}

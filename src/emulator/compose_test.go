@@ -9,6 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/command"
 )
 
@@ -23,7 +24,7 @@ type service struct {
 // image is what tools/image says about the image of the emulator.
 func image(t *testing.T) string {
 	t.Helper()
-	programs, err := os.ReadFile("../../tools/image/program.go")
+	programs, err := os.ReadFile(checkout.Path(t, "tools/image/program.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +43,7 @@ func quoted(texts ...string) string {
 // documents expect the emulator. It has the health check of the image, and keeps the state in the folder of the image
 // that is writable.
 func TestComposeFile(t *testing.T) {
-	content, err := os.ReadFile("../../examples/emulator/compose.yaml")
+	content, err := os.ReadFile(checkout.Path(t, "examples/emulator/compose.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +87,7 @@ func TestComposeFile(t *testing.T) {
 
 // The commands in the guide for CI have flags that exist, and the version of Go is the one that the emulator needs.
 func TestCIGuide(t *testing.T) {
-	content, err := os.ReadFile("../../docs/guides/emulator-ci.md")
+	content, err := os.ReadFile(checkout.Path(t, "docs/guides/emulator-ci.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +154,7 @@ func checkService(t *testing.T, s service) {
 // checkCommand checks a command that runs the emulator from a checkout.
 func checkCommand(t *testing.T, program, flags string) {
 	t.Helper()
-	folder := "../../" + strings.TrimPrefix(program, "go run ./") + "thalassa-emulator"
+	folder := checkout.Path(t, strings.TrimPrefix(program, "go run ./")+"thalassa-emulator")
 	if _, err := os.Stat(folder); err != nil {
 		t.Errorf("%q runs what does not exist: %v", program, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/command"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 )
@@ -147,7 +148,7 @@ func TestGoGuideNamesTheModule(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	guide, err := os.ReadFile("../../docs/guides/emulator-go-tests.md")
+	guide, err := os.ReadFile(checkout.Path(t, "docs/guides/emulator-go-tests.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/command"
 )
 
@@ -59,25 +60,28 @@ func (w *statusWriter) WriteHeader(status int) {
 // Unwrap lets faults take the connection over.
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
+// guides is the folder with the guides.
+const guides = "docs/guides"
+
 // documents are those whose commands are executed here, each against an emulator of its own.
 func documents() []string {
-	const guides = "../../docs/guides/"
-	return []string{"README.md", guides + "emulator-ci.md", guides + "emulator-cli.md", guides + "emulator-faults.md",
-		guides + "emulator-terraform.md"}
+	return []string{"src/emulator/README.md", guides + "/emulator-ci.md", guides + "/emulator-cli.md",
+		guides + "/emulator-faults.md", guides + "/emulator-terraform.md"}
 }
 
 // Every guide with commands is executed.
 func TestDocumentsAreComplete(t *testing.T) {
-	guides, err := filepath.Glob("../../docs/guides/emulator-*.md")
-	if err != nil || len(guides) == 0 {
-		t.Fatalf("guides %q, %v", guides, err)
+	files, err := filepath.Glob(filepath.Join(checkout.Path(t, guides), "emulator-*.md"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("guides %q, %v", files, err)
 	}
-	for _, path := range guides {
+	for _, path := range files {
 		content, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(string(content), "```sh\n") != slices.Contains(documents(), path) {
+		executed := slices.Contains(documents(), guides+"/"+filepath.Base(path))
+		if strings.Contains(string(content), "```sh\n") != executed {
 			t.Errorf("%s has commands and is not executed, or the other way round", path)
 		}
 	}
@@ -114,7 +118,7 @@ func testExamples(t *testing.T, path string) {
 // examples are the blocks of a document as one script.
 func examples(t *testing.T, path string) string {
 	t.Helper()
-	content, err := os.ReadFile(path)
+	content, err := os.ReadFile(checkout.Path(t, path))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/klog/v2"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 )
 
 // packaged is what the overlay ironcore installs. Tests of the chart prove that the chart installs the same.
@@ -35,7 +37,7 @@ type object struct {
 // readPackaged reads the base of an overlay.
 func readPackaged(t *testing.T, base string) packaged {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join("..", "..", "kustomize", "base", base, "*.yaml"))
+	files, err := filepath.Glob(filepath.Join(checkout.Path(t, "kustomize/base"), base, "*.yaml"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("files %v, error %v", files, err)
 	}

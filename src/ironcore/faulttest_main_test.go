@@ -318,13 +318,13 @@ func disturbances(modes []*failureMode, calls []call, times ...int) []disturbanc
 // for.
 func TestCrash(t *testing.T) {
 	t.Parallel()
-	each(t, share(t, faultShare), func(calls []call) []disturbance { return disturbances(deaths(), calls, 1) })
+	each(t, share(t, tierSize().faultShare), func(calls []call) []disturbance { return disturbances(deaths(), calls, 1) })
 }
 
 // TestHandover stops the process in good order while each of its requests is under way, and the next one does the rest.
 func TestHandover(t *testing.T) {
 	t.Parallel()
-	each(t, share(t, 4*faultShare), func(calls []call) []disturbance {
+	each(t, share(t, 4*tierSize().faultShare), func(calls []call) []disturbance {
 		return disturbances([]*failureMode{relief()}, calls, 1)
 	})
 }
@@ -334,7 +334,7 @@ func TestHandover(t *testing.T) {
 func TestFaults(t *testing.T) {
 	const severalTimes = 4
 	t.Parallel()
-	each(t, share(t, 24*faultShare), func(calls []call) []disturbance {
+	each(t, share(t, 24*tierSize().faultShare), func(calls []call) []disturbance {
 		return disturbances(failureModes(), calls, 1, severalTimes)
 	})
 }

@@ -37,7 +37,7 @@ const (
 // lives.
 func TestLives(t *testing.T) {
 	t.Parallel()
-	for seed := range faulttest.Seeds(t, someLives) {
+	for seed := range faulttest.Seeds(t, tierSize().someLives) {
 		t.Run(fmt.Sprintf("life-%d", seed), func(t *testing.T) { synctest.Test(t, life{seed: seed}.run) })
 	}
 }

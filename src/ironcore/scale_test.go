@@ -137,7 +137,7 @@ func eachMode(t *testing.T, nodes, services int, test func(c *largeCluster, pref
 // process starts.
 func TestBudgetsOfALargeCluster(t *testing.T) {
 	t.Parallel()
-	eachMode(t, largeNodes, largeServices, func(c *largeCluster, prefix string) {
+	eachMode(t, tierSize().largeNodes, tierSize().largeServices, func(c *largeCluster, prefix string) {
 		c.budgetOfInitialisation()
 		c.budgetOfCreation(prefix)
 		c.budgetOfRestart()

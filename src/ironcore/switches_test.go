@@ -31,7 +31,7 @@ func switches() map[string]simulator.Options {
 // together.
 func TestConformanceOfServers(t *testing.T) {
 	for name, options := range switches() {
-		if name != "all" && !eachSwitch {
+		if name != "all" && !tierSize().eachSwitch {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

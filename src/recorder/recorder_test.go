@@ -17,6 +17,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/build"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 )
 
 const (
@@ -67,7 +68,7 @@ func TestLink(t *testing.T) {
 		})
 	}
 	_, path, _ := strings.Cut(link, "/blob/main/")
-	if _, err := os.Stat("../../" + path); err != nil {
+	if _, err := os.Stat(checkout.Path(t, path)); err != nil {
 		t.Errorf("the link leads to no page: %v", err)
 	}
 }

@@ -91,7 +91,7 @@ const manyWorkers = 10
 func TestBudgetsOfALargeCluster(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		large := newLargeCluster(t, largeSize, largeSize)
+		large := newLargeCluster(t, tierSize().largeSize, tierSize().largeSize)
 		defer large.run(manyWorkers)()
 		<-time.After(time.Minute)
 		calls, _ := large.counted()
@@ -101,8 +101,8 @@ func TestBudgetsOfALargeCluster(t *testing.T) {
 		large.forget()
 		large.twin()
 		<-time.After(time.Minute)
-		if looked := large.compared.Load(); looked != largeSize {
-			t.Errorf("%d Services were looked at, want %d", looked, largeSize)
+		if looked := large.compared.Load(); looked != int64(tierSize().largeSize) {
+			t.Errorf("%d Services were looked at, want %d", looked, tierSize().largeSize)
 		}
 		calls, _ = large.counted()
 		large.within("unchanged-calls", float64(calls))
@@ -110,8 +110,8 @@ func TestBudgetsOfALargeCluster(t *testing.T) {
 
 		large.forget()
 		<-time.After(quietMinutes * time.Minute)
-		if looked := large.compared.Load(); looked < largeSize*quietMinutes/5 {
-			t.Errorf("%d looks for drift, want %d", looked, largeSize*quietMinutes/5)
+		if looked := large.compared.Load(); looked < int64(tierSize().largeSize)*quietMinutes/5 {
+			t.Errorf("%d looks for drift, want %d", looked, tierSize().largeSize*quietMinutes/5)
 		}
 		calls, _ = large.counted()
 		large.within("quiet-calls", float64(calls)/quietMinutes)
@@ -123,7 +123,7 @@ func TestBudgetsOfALargeCluster(t *testing.T) {
 func TestBudgetsOfNodes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		large := newLargeCluster(t, largeSize, largeSize)
+		large := newLargeCluster(t, tierSize().largeSize, tierSize().largeSize)
 		defer large.run(manyWorkers)()
 		<-time.After(time.Minute)
 		for _, k := range []int{1, 50} {
@@ -146,10 +146,10 @@ func (t *servicesCluster) retargeted() {
 	t.Helper()
 	const attach, machines = "POST /v1/loadbalancer-target-groups/{id}/attachments", "GET /v1/machines"
 	counters := t.emulator.Counters()
-	if written := counters[attach]; written < largeSize {
-		t.Errorf("%d target groups were written, want %d", written, largeSize)
+	if written := counters[attach]; written < tierSize().largeSize {
+		t.Errorf("%d target groups were written, want %d", written, tierSize().largeSize)
 	}
-	t.within("nodes-writes", float64(counters[attach])/largeSize)
+	t.within("nodes-writes", float64(counters[attach])/float64(tierSize().largeSize))
 	t.within("nodes-lists", float64(counters[machines]))
 	delete(counters, attach)
 	delete(counters, machines)

@@ -35,7 +35,7 @@ func (s story) scenario(name string, under behaviour) faulttest.Scenario {
 	}
 	scenario := faulttest.Scenario{
 		Name: s.name + name, Cloud: cloud, Always: s.always, Replaceable: s.doubles > 0,
-		Spare: s.doubles, Share: faultShare, Middleware: openapitest.Sampled,
+		Spare: s.doubles, Share: tierSize().faultShare, Middleware: openapitest.Sampled,
 		Foreign: func(t *testing.T, cloud *emulator.Emulator) {
 			t.Helper()
 			s.lab(t, cloud).seedVPC(s.servers()...)

@@ -51,21 +51,22 @@ func TestBudgetsOfTheLifeCycle(t *testing.T) {
 		r.within("life-quiet-calls", calls/minutes)
 		r.within("life-quiet-writes", writes)
 
-		r.silent(0, lifecycleNodes/100)
+		r.silent(0, tierSize().lifecycleNodes/100)
 		calls, writes = r.spent(minutes * time.Minute)
 		r.within("life-some-calls", calls/minutes)
 		r.within("life-some-writes", writes)
 
-		took, calls := r.gone(machines[:lifecycleNodes/100])
+		took, calls := r.gone(machines[:tierSize().lifecycleNodes/100])
 		r.within("life-gone-seconds", took.Seconds())
-		r.within("life-gone-calls", calls/(lifecycleNodes/100))
+		r.within("life-gone-calls", calls/float64(tierSize().lifecycleNodes/100))
 
-		r.silent(lifecycleNodes/100, lifecycleNodes)
+		r.silent(tierSize().lifecycleNodes/100, tierSize().lifecycleNodes)
 		calls, writes = r.spent(minutes * time.Minute)
 		r.within("life-all-calls", calls/minutes)
 		r.within("life-all-writes", writes)
-		if left := len(r.cluster.Nodes()); left != lifecycleNodes-lifecycleNodes/100 {
-			t.Errorf("%d nodes, want those whose servers are there, %d", left, lifecycleNodes-lifecycleNodes/100)
+		want := tierSize().lifecycleNodes - tierSize().lifecycleNodes/100
+		if left := len(r.cluster.Nodes()); left != want {
+			t.Errorf("%d nodes, want those whose servers are there, %d", left, want)
 		}
 	})
 }
@@ -74,13 +75,13 @@ func TestBudgetsOfTheLifeCycle(t *testing.T) {
 func TestBudgetOfManyRemovals(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		const many = lifecycleNodes / 5
+		many := tierSize().lifecycleNodes / 5
 		r, machines := newFullLifecycleCluster(t)
 		r.pass(10 * time.Minute) // in which a process removes one
 		r.silent(0, many)
 		took, calls := r.gone(machines[:many])
 		r.within("life-many-seconds", took.Seconds())
-		r.within("life-many-calls", calls/many)
+		r.within("life-many-calls", calls/float64(many))
 	})
 }
 
@@ -88,7 +89,7 @@ func TestBudgetOfManyRemovals(t *testing.T) {
 func newFullLifecycleCluster(t *testing.T) (*lifecycleCluster, []string) {
 	t.Helper()
 	r := newLifecycleCluster(t, emulator.Config{})
-	machines, err := r.emulator.AddMachines(lifecycleNodes)
+	machines, err := r.emulator.AddMachines(tierSize().lifecycleNodes)
 	r.act(err)
 	for i, id := range machines {
 		r.act(r.cluster.Create(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeOf(i), UID: types.UID(id)},

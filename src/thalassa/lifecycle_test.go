@@ -190,7 +190,7 @@ func suffer(t *testing.T, m failureMode, silent []string) {
 	for _, name := range silent {
 		r.report(name, corev1.ConditionUnknown)
 	}
-	r.pass(failureTime)
+	r.pass(tierSize().failureTime)
 	r.want("nodes", r.names(), "a b c d"+m.more)
 
 	m.end(r)

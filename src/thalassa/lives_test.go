@@ -36,7 +36,7 @@ const (
 // TRIAL_TIME say which lives.
 func TestLives(t *testing.T) {
 	t.Parallel()
-	for seed := range faulttest.Seeds(t, someLives) {
+	for seed := range faulttest.Seeds(t, tierSize().someLives) {
 		faulttest.Chaos(t, life{seed: seed}.scenario(), lifeDisturbances)
 	}
 }
@@ -50,10 +50,10 @@ func TestLives(t *testing.T) {
 // accepted, and the finalizer is removed before the group is gone, which is no leak.
 func TestLivesThatFailed(t *testing.T) {
 	t.Parallel()
-	for _, seed := range []uint64{7000079, 7000235, 9100004}[:min(3, someLives)] {
+	for _, seed := range []uint64{7000079, 7000235, 9100004}[:min(3, tierSize().someLives)] {
 		faulttest.Chaos(t, life{seed: seed, first: true}.scenario(), lifeDisturbances)
 	}
-	for _, seed := range []uint64{110000746, 150000881, 180000902, 1578970011, 2633990250}[:min(5, someLives)] {
+	for _, seed := range []uint64{110000746, 150000881, 180000902, 1578970011, 2633990250}[:min(5, tierSize().someLives)] {
 		faulttest.Chaos(t, life{seed: seed}.scenario(), lifeDisturbances)
 	}
 }

@@ -53,7 +53,8 @@ func newSubsetCluster(t *testing.T, services, ports, nodes int) *servicesCluster
 func TestBudgetOfSubsets(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		const services, nodes, changes = 200, 500, subsetNodes
+		const services, nodes = 200, 500
+		changes := tierSize().subsetNodes
 		large := newSubsetCluster(t, services, 1, nodes)
 		defer large.run(manyWorkers)()
 		<-time.After(time.Minute)
@@ -81,7 +82,8 @@ func TestBudgetOfSubsets(t *testing.T) {
 func TestBudgetOfManyJoins(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		const services, nodes, quiet = largeSize, 500, 20 * time.Second
+		const nodes, quiet = 500, 20 * time.Second
+		services := tierSize().largeSize
 		large := newSubsetCluster(t, services, 2, nodes)
 		large.config.API = cloudconfig.Default().API
 		large.restart()

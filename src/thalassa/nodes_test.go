@@ -339,7 +339,7 @@ func TestNameComesBeforeTheAnnotation(t *testing.T) {
 // then cost next to nothing.
 func TestBudgetsOfInitialisation(t *testing.T) {
 	t.Parallel()
-	const size = largeSize
+	size := tierSize().largeSize
 	seed := emulator.DefaultSeed()
 	vpc := &seed.Organisations[0].VPCs[0]
 	vpc.CIDRs = append(vpc.CIDRs, netip.MustParsePrefix("fd00::/48"))
@@ -360,7 +360,7 @@ func TestBudgetsOfInitialisation(t *testing.T) {
 			t.Fatalf("%d nodes wait: %s", h.waiting(), h.events())
 		}
 		h.within("initialise-calls", h.spent())
-		h.within("initialise-patches", float64(h.patches.Load())/size)
+		h.within("initialise-patches", float64(h.patches.Load())/float64(size))
 
 		h.count()
 		const minutes = 15

@@ -132,12 +132,13 @@ func (s routesCluster) routed() time.Duration {
 func TestBudgetsOfRoutes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		const size, joins, minutes = largeSize, largeSize / 2, 15
+		const minutes = 15
+		size, joins := tierSize().largeSize, tierSize().largeSize/2
 		s := newRoutesCluster(t, nil)
 		s.join(1, size)
 		s.within("routes-first-seconds", s.routed().Seconds())
-		s.within("routes-first-calls", s.spent()/size)
-		s.within("routes-first-patches", float64(s.patches.Load())/size)
+		s.within("routes-first-calls", s.spent()/float64(size))
+		s.within("routes-first-patches", float64(s.patches.Load())/float64(size))
 
 		s.pass(time.Minute)
 		s.count()
@@ -155,8 +156,8 @@ func TestBudgetsOfRoutes(t *testing.T) {
 		s.count()
 		s.join(size+2, size+1+joins)
 		s.routed()
-		s.within("routes-joins-calls", s.spent()/joins)
-		s.within("routes-joins-patches", float64(s.patches.Load())/joins)
+		s.within("routes-joins-calls", s.spent()/float64(joins))
+		s.within("routes-joins-patches", float64(s.patches.Load())/float64(joins))
 		if got := s.emulatedRoutes(); got != size+joins {
 			t.Errorf("%d routes, want one for each of %d nodes", got, size+joins)
 		}
@@ -167,7 +168,7 @@ func TestBudgetsOfRoutes(t *testing.T) {
 func TestBudgetOfExclusiveRoutes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		const size = largeSize
+		size := tierSize().largeSize
 		s := newRoutesCluster(t, func(c *cloudconfig.Routes) { c.Table, c.Exclusive = "default", true })
 		s.join(1, size)
 		s.routed()

@@ -39,7 +39,7 @@ const (
 // others. TRIAL_SEED and TRIAL_LIVES say which lives.
 func TestLivesOfRoutes(t *testing.T) {
 	t.Parallel()
-	for seed := range faulttest.Seeds(t, routeLives) {
+	for seed := range faulttest.Seeds(t, tierSize().routeLives) {
 		t.Run(fmt.Sprintf("seed-%d", seed), func(t *testing.T) {
 			inLand(t, emulator.Switches{}, func(l *land) { newNomads(l, seed).live() })
 		})

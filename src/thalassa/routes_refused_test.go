@@ -26,7 +26,7 @@ func TestRefusalsAreNoStorm(t *testing.T) {
 			inLand(t, emulator.Switches{}, func(l *land) {
 				l.join("first", "10.244.200.0/24")
 				l.begin()
-				for i := range refusedNodes {
+				for i := range tierSize().refusedNodes {
 					l.join(fmt.Sprintf("n%d", i), fmt.Sprintf("10.244.%d.0/24", i))
 				}
 				l.disturb("POST /v1/route-tables/{id}/routes", 0, effect)

@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/random"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 )
 
 func TestPush(t *testing.T) {
@@ -56,6 +58,7 @@ func (c *cut) before(w http.ResponseWriter, r *http.Request) bool {
 // TestInterruptedPush at every upload: no version has a name without all that belongs to it, and another push completes
 // it.
 func TestInterruptedPush(t *testing.T) {
+	tier.NeedFull(t)
 	store, subject := filled(t)
 	for kind, answer := range referrers() {
 		t.Run(kind, func(t *testing.T) {

@@ -37,9 +37,9 @@ const (
 
 // Files computes the content of every generated file below kustomize/, by its path below root, with slashes.
 func Files(ctx context.Context, root string) (map[string][]byte, error) {
-	all := map[string][]byte{}
+	all, m := map[string][]byte{}, newMaker(root)
 	for _, p := range Profiles() {
-		objects, err := p.render(ctx, root)
+		objects, err := m.render(ctx, p)
 		if err != nil {
 			return nil, fmt.Errorf("making the base of profile %s: %w", p.Name, err)
 		}
@@ -50,7 +50,7 @@ func Files(ctx context.Context, root string) (map[string][]byte, error) {
 		maps.Copy(all, files)
 	}
 	for _, c := range Components() {
-		files, err := c.files(ctx, root)
+		files, err := m.componentFiles(ctx, c)
 		if err != nil {
 			return nil, fmt.Errorf("making component %s: %w", c.Name, err)
 		}
@@ -91,28 +91,6 @@ func (p Profile) baseDir() string { return path.Join("kustomize/base", p.Name) }
 func (c Component) valuesFile() string { return path.Join(valuesDir, "components", c.Name+".yaml") }
 
 func (c Component) dir() string { return path.Join("kustomize/components", c.Name) }
-
-// render returns the objects of the base, or of an overlay with these components.
-func (p Profile) render(ctx context.Context, root string, components ...string) ([]object, error) {
-	release, err := p.Release(root, components...)
-	if err != nil {
-		return nil, err
-	}
-	manifest, _, err := chart.Render(ctx, filepath.Join(root, filepath.FromSlash(p.chartDir())), release)
-	if err != nil {
-		return nil, err
-	}
-	objects, err := parse(manifest)
-	if err != nil {
-		return nil, err
-	}
-	for _, o := range objects {
-		if err := o.adapt(saidBy(release.Values)); err != nil {
-			return nil, fmt.Errorf("adapting %s %s: %w", o.GetKind(), o.GetName(), err)
-		}
-	}
-	return objects, nil
-}
 
 // said is what an overlay says instead of the base; empty if it does not.
 type said struct {

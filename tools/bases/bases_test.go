@@ -8,21 +8,37 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
 
+// sources returns the root of the repository, of which only what bases are made from is read.
+func sources(t *testing.T) string {
+	t.Helper()
+	return repotest.Root(t, "charts", "kustomize")
+}
+
+// made are the files of this repository, which take seconds to make.
+var made struct {
+	once  sync.Once
+	files map[string][]byte
+	err   error
+}
+
 func files(t *testing.T) map[string][]byte {
 	t.Helper()
-	made, err := Files(t.Context(), repotest.Root(t))
-	if err != nil {
-		t.Fatal(err)
+	root := sources(t)
+	made.once.Do(func() { made.files, made.err = Files(t.Context(), root) })
+	if made.err != nil {
+		t.Fatal(made.err)
 	}
-	return made
+	return made.files
 }
 
 // TestGeneratedFilesSaySo: every file begins with what it is made from.
@@ -59,13 +75,13 @@ func TestReasonsAreKept(t *testing.T) {
 
 // TestSurplusIsMarked: the component with the specification's permissions has the rules and the reasons of the chart.
 func TestSurplusIsMarked(t *testing.T) {
-	objects, err := Profile{"self-managed"}.render(t.Context(), repotest.Root(t), "spec-rbac")
+	objects, err := newMaker(sources(t)).render(t.Context(), Profile{"self-managed"}, "spec-rbac")
 	if err != nil {
 		t.Fatal(err)
 	}
 	role := objects[slices.IndexFunc(objects, func(o object) bool { return o.GetKind() == "ClusterRole" })]
 	_, want, _ := strings.Cut(role.MustString(), "\nrules:\n")
-	component, err := os.ReadFile(filepath.Join(repotest.Root(t), "kustomize/components/spec-rbac/kustomization.yaml"))
+	component, err := os.ReadFile(checkout.Path(t, "kustomize/components/spec-rbac/kustomization.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +93,7 @@ func TestSurplusIsMarked(t *testing.T) {
 
 // TestKustomizationListsEveryFile, each once.
 func TestKustomizationListsEveryFile(t *testing.T) {
-	made := files(t)
+	all := files(t)
 	for _, p := range Profiles() {
 		var content struct {
 			Resources          []string `json:"resources"`
@@ -85,7 +101,7 @@ func TestKustomizationListsEveryFile(t *testing.T) {
 				Files []string `json:"files"`
 			} `json:"configMapGenerator"`
 		}
-		if err := yaml.Unmarshal(made[p.baseDir()+"/kustomization.yaml"], &content); err != nil {
+		if err := yaml.Unmarshal(all[p.baseDir()+"/kustomization.yaml"], &content); err != nil {
 			t.Fatal(err)
 		}
 		listed := map[string]bool{"kustomization.yaml": true}
@@ -98,7 +114,7 @@ func TestKustomizationListsEveryFile(t *testing.T) {
 			}
 		}
 		have := map[string]bool{}
-		for name := range made {
+		for name := range all {
 			if dir, file := filepath.Split(name); dir == p.baseDir()+"/" {
 				have[file] = true
 			}
@@ -113,7 +129,7 @@ func TestKustomizationListsEveryFile(t *testing.T) {
 func TestFilesFollowTheChart(t *testing.T) {
 	dir := t.TempDir()
 	for _, part := range []string{"charts", valuesDir} {
-		if err := os.CopyFS(filepath.Join(dir, part), os.DirFS(filepath.Join(repotest.Root(t), part))); err != nil {
+		if err := os.CopyFS(filepath.Join(dir, part), os.DirFS(checkout.Path(t, part))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -137,8 +153,7 @@ func TestFilesErrors(t *testing.T) {
 		t.Errorf("without values: %v", err)
 	}
 	dir := t.TempDir()
-	if err := os.CopyFS(filepath.Join(dir, valuesDir),
-		os.DirFS(filepath.Join(repotest.Root(t), valuesDir))); err != nil {
+	if err := os.CopyFS(filepath.Join(dir, valuesDir), os.DirFS(checkout.Path(t, valuesDir))); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Files(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "loading chart") {
@@ -146,7 +161,7 @@ func TestFilesErrors(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Files(ctx, repotest.Root(t)); !errors.Is(err, context.Canceled) {
+	if _, err := Files(ctx, sources(t)); !errors.Is(err, context.Canceled) {
 		t.Errorf("after the end: %v", err)
 	}
 }
@@ -162,12 +177,13 @@ func TestUnsaid(t *testing.T) {
 
 // TestComponentsForSeveralProfilesAreOne: a folder cannot hold two.
 func TestComponentsForSeveralProfilesAreOne(t *testing.T) {
+	m := newMaker(sources(t))
 	c := Component{"monitoring-managed-tenant", map[string][]string{"self-managed": nil, "managed-tenant": nil}}
-	if files, err := c.files(t.Context(), repotest.Root(t)); err != nil || len(files) != 2 {
+	if files, err := m.componentFiles(t.Context(), c); err != nil || len(files) != 2 {
 		t.Errorf("the same in both: %d files, %v", len(files), err)
 	}
 	c = Component{"monitoring", map[string][]string{"self-managed": nil, "managed-tenant": nil}}
-	if _, err := c.files(t.Context(), repotest.Root(t)); err == nil ||
+	if _, err := m.componentFiles(t.Context(), c); err == nil ||
 		!strings.Contains(err.Error(), "make two components of it") {
 		t.Errorf("another in each: %v", err)
 	}

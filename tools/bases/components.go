@@ -53,11 +53,11 @@ func Components() []Component {
 	}
 }
 
-// files generates the objects of a component, which are the same for every profile that the component is for.
-func (c Component) files(ctx context.Context, root string) (map[string][]byte, error) {
+// componentFiles generates the objects of a component, which are the same for every profile that the component is for.
+func (m *maker) componentFiles(ctx context.Context, c Component) (map[string][]byte, error) {
 	var made map[string][]byte
 	for _, name := range slices.Sorted(maps.Keys(c.Profiles)) {
-		files, err := c.filesFor(ctx, root, Profile{name})
+		files, err := m.componentFilesFor(ctx, c, Profile{name})
 		if err != nil {
 			return nil, fmt.Errorf("with profile %s: %w", name, err)
 		}
@@ -70,14 +70,14 @@ func (c Component) files(ctx context.Context, root string) (map[string][]byte, e
 	return made, nil
 }
 
-// filesFor generates the objects that the component's values add to a profile.
-func (c Component) filesFor(ctx context.Context, root string, p Profile) (map[string][]byte, error) {
+// componentFilesFor generates the objects that the component's values add to a profile.
+func (m *maker) componentFilesFor(ctx context.Context, c Component, p Profile) (map[string][]byte, error) {
 	needs := c.Profiles[p.Name]
-	before, err := p.render(ctx, root, needs...)
+	before, err := m.render(ctx, p, needs...)
 	if err != nil {
 		return nil, err
 	}
-	after, err := p.render(ctx, root, append(slices.Clone(needs), c.Name)...)
+	after, err := m.render(ctx, p, append(slices.Clone(needs), c.Name)...)
 	if err != nil {
 		return nil, err
 	}

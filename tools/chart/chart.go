@@ -73,9 +73,6 @@ func Load(dir string) (*helmchart.Chart, error) {
 // notes to the user. It needs no cluster. Values that break the chart's schema
 // or miss what it requires give an error that carries the chart's own words.
 func Render(ctx context.Context, dir string, release Release) (manifest, notes string, err error) {
-	if err := ctx.Err(); err != nil {
-		return "", "", fmt.Errorf("rendering chart %q: %w", dir, err)
-	}
 	loaded, err := Load(dir)
 	if err != nil {
 		return "", "", err
@@ -91,6 +88,9 @@ func Render(ctx context.Context, dir string, release Release) (manifest, notes s
 // are valid.
 func render(ctx context.Context, loaded *helmchart.Chart, release Release,
 	valid func(chartutil.Values) bool) (manifest, notes string, err error) {
+	if err := ctx.Err(); err != nil {
+		return "", "", err
+	}
 	install, values, err := newInstall(&action.Configuration{Log: func(string, ...any) {}}, release)
 	if err != nil {
 		return "", "", err

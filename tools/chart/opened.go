@@ -18,8 +18,8 @@ type Opened struct {
 	schema *jsonschema.Schema
 }
 
-// Open reads the chart in dir. It has to have a schema. Helm writes into charts with dependencies, therefore the chart
-// must have none.
+// Open reads the chart in dir. Without a schema it takes any values. Helm writes into charts with dependencies, therefore
+// the chart must have none.
 func Open(dir string) (*Opened, error) {
 	loaded, err := Load(dir)
 	if err != nil {
@@ -27,6 +27,9 @@ func Open(dir string) (*Opened, error) {
 	}
 	if len(loaded.Metadata.Dependencies) > 0 || len(loaded.Dependencies()) > 0 {
 		return nil, fmt.Errorf("opening chart %q: it has dependencies; use Render", dir)
+	}
+	if len(loaded.Schema) == 0 {
+		return &Opened{dir: dir, chart: loaded}, nil
 	}
 	const name = "values.schema.json"
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(loaded.Schema))
@@ -47,7 +50,7 @@ func Open(dir string) (*Opened, error) {
 // Render is the function Render for this chart. Helm itself checks the values that are not valid, for the error is its.
 func (o *Opened) Render(ctx context.Context, release Release) (manifest, notes string, err error) {
 	manifest, notes, err = render(ctx, o.chart, release, func(all chartutil.Values) bool {
-		return o.schema.Validate(all.AsMap()) == nil
+		return o.schema == nil || o.schema.Validate(all.AsMap()) == nil
 	})
 	if err != nil {
 		return "", "", fmt.Errorf("rendering chart %q: %w", o.dir, err)

@@ -9,12 +9,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
-	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 )
 
 // TestOpened: an opened chart renders, and refuses, as one that is read each time, also at the same time.
 func TestOpened(t *testing.T) {
-	dir := filepath.Join(repotest.Root(t), "charts", "thalassa-ccm")
+	dir := checkout.Path(t, "charts/thalassa-ccm")
 	opened, err := Open(dir)
 	if err != nil {
 		t.Fatal(err)

@@ -4,7 +4,6 @@ package cluster
 
 import (
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
@@ -19,7 +19,7 @@ import (
 // matches returns what the first group of an expression matches in a file of tools/coredns, in order.
 func matches(t *testing.T, file, expression string) (all []string) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(repotest.Root(t), "tools", "coredns", file))
+	text, err := os.ReadFile(checkout.Path(t, "tools/coredns/"+file))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestPlugInsOfCoreDNS(t *testing.T) {
 
 // TestChartOfCoreDNS: the image that the chart asks for is the one that is made, which has the version that is pinned.
 func TestChartOfCoreDNS(t *testing.T) {
-	root := repotest.Root(t)
+	root := repotest.Root(t, "tools/coredns")
 	loaded, err := chart.Load(dnsChart(root))
 	if err != nil {
 		t.Fatal(err)

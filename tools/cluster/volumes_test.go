@@ -30,7 +30,7 @@ func TestOptionsThatDoNotGoTogether(t *testing.T) {
 
 // TestSidecarsOfTheChart: the chart has an image for each program, and so the cluster has what the chart asks for.
 func TestSidecarsOfTheChart(t *testing.T) {
-	loaded, err := chart.Load(volumesChart(repotest.Root(t)))
+	loaded, err := chart.Load(volumesChart(repotest.Root(t, "charts")))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
 
@@ -119,7 +120,7 @@ func TestRender(t *testing.T) {
 
 // TestPage: the documentation has the results, and a reason for each test that does not pass.
 func TestPage(t *testing.T) {
-	rows, err := Table(Page(repotest.Root(t)))
+	rows, err := Table(Page(repotest.Root(t, "docs/reference")))
 	if err != nil || len(rows) < 17 {
 		t.Fatalf("%d rows, error %v", len(rows), err)
 	}
@@ -128,7 +129,7 @@ func TestPage(t *testing.T) {
 			t.Errorf("%s: %s, and the reason is %q", row.Test, row.Result, row.Reason)
 		}
 	}
-	if _, err := Table(filepath.Join(repotest.Root(t), "README.md")); err == nil {
+	if _, err := Table(checkout.Path(t, "README.md")); err == nil {
 		t.Error("a document without a table has results")
 	}
 }
@@ -137,7 +138,7 @@ func TestPage(t *testing.T) {
 func TestVersionOfTheSuite(t *testing.T) {
 	version := func(path string) string {
 		t.Helper()
-		text, err := os.ReadFile(filepath.Join(repotest.Root(t), path))
+		text, err := os.ReadFile(checkout.Path(t, path))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -151,7 +152,7 @@ func TestVersionOfTheSuite(t *testing.T) {
 	if lab := version("tools/lab/go.mod"); suite != lab {
 		t.Errorf("the suite is of %s, and the lab is %s", suite, lab)
 	}
-	page, err := os.ReadFile(Page(repotest.Root(t)))
+	page, err := os.ReadFile(Page(repotest.Root(t, "docs/reference")))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,10 +7,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/process"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/testrun/share"
 )
 
 const (
@@ -64,10 +66,12 @@ func (b builder) run(ctx context.Context, root string, progress func(string)) (p
 	if b.module == "lab" {
 		err = b.chooseKubernetes()
 	}
-	if err == nil && b.made && os.Getenv(repo.CurrentEnv) == b.root {
-		return b.target(), nil
-	}
-	if err == nil {
+	switch {
+	case err != nil:
+	case b.made && share.InRun(root):
+		_, err = share.Make(ctx, "bin/"+strings.TrimSuffix(b.program, "/")) // once in a run
+		path = b.target()
+	default:
 		path, err = b.build(ctx)
 	}
 	if err != nil {
@@ -84,7 +88,7 @@ type builder struct {
 	module, program, pkg string
 	options              []string // of go build, beside those of every build
 	stamp                string   // flags of the linker
-	made                 bool     // one of those that repo.CurrentEnv is about
+	made                 bool     // by make, too, and so by the run of tests
 	progress             func(string)
 	first, every         time.Duration
 }

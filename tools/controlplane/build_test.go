@@ -90,28 +90,6 @@ func TestBuildOfAnotherMinor(t *testing.T) {
 	}
 }
 
-// TestBuildOfWhatIsCurrent starts no go tool, in the repository that the variable names, and for what make has built.
-func TestBuildOfWhatIsCurrent(t *testing.T) {
-	root := fakeRepo(t, goMod, "exit 1")
-	t.Setenv(repo.CurrentEnv, root)
-	if path, err := Build(t.Context(), root, nil); path != root+"/bin/lab" || err != nil {
-		t.Errorf("the lab: %q and %v", path, err)
-	}
-	if path, err := BuildSidecars(t.Context(), root, nil); path != root+"/bin/sidecars/" || err != nil {
-		t.Errorf("the sidecars: %q and %v", path, err)
-	}
-	if _, err := BuildAgents(t.Context(), root, nil); err == nil {
-		t.Error("the agents are not built")
-	}
-	if _, err := BuildCoreDNS(t.Context(), root, nil); err == nil {
-		t.Error("CoreDNS is not built")
-	}
-	t.Setenv(repo.CurrentEnv, t.TempDir())
-	if _, err := Build(t.Context(), root, nil); err == nil {
-		t.Error("the lab of another repository is not built")
-	}
-}
-
 // calledTheGoTool checks how the fake go tool was called in the folder of a module, beside these arguments.
 func calledTheGoTool(t *testing.T, module string, arguments ...string) {
 	t.Helper()

@@ -23,11 +23,14 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 )
 
 // TestCluster tests two control planes that run side by side, one with all defaults and one
 // with everything changed, and stops them.
 func TestCluster(t *testing.T) {
+	tier.NeedFull(t)
 	standard := Options{Dir: t.TempDir()}
 	changed := Options{
 		Dir:                    t.TempDir(),

@@ -24,12 +24,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane/internal/port"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/process"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 )
 
 const (
@@ -86,16 +88,37 @@ func Start(ctx context.Context, o Options) (*ControlPlane, error) {
 	return c, nil
 }
 
-// prepare writes every file the components read and chooses where the API server listens.
-func (c *ControlPlane) prepare(context.Context) error {
-	dir := c.options.Dir
-	c.layout = layout{
+// Attach returns a control plane that another process has started in a folder and that is ready. Stop has no effect on it,
+// and Err is always nil: both are that process' business.
+func Attach(dir string) (*ControlPlane, error) {
+	c := &ControlPlane{layout: newLayout(dir), stop: func() error { return nil }}
+	admin, err := clientcmd.BuildConfigFromFlags("", c.layout.kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("attaching to the control plane in %q: %w", dir, err)
+	}
+	admin.QPS = -1 // as for a control plane of this process
+	c.admin = admin
+	if c.layout.server, err = netip.ParseAddrPort(strings.TrimPrefix(admin.Host, "https://")); err != nil {
+		return nil, fmt.Errorf("attaching to the control plane in %q: %w", dir, err)
+	}
+	c.credentials, err = readCredentials(c.layout.certs)
+	return c, err
+}
+
+// newLayout is where a control plane in a folder keeps its files.
+func newLayout(dir string) layout {
+	return layout{
 		dir: dir, certs: filepath.Join(dir, "certs"), etcd: filepath.Join(dir, "etcd"),
 		logs:        filepath.Join(dir, "logs"),
 		auditPolicy: filepath.Join(dir, "audit-policy.yaml"),
 		auditLog:    filepath.Join(dir, "logs", "audit.log"),
 		kubeconfig:  filepath.Join(dir, "kubeconfig"),
 	}
+}
+
+// prepare writes every file the components read and chooses where the API server listens.
+func (c *ControlPlane) prepare(context.Context) error {
+	c.layout = newLayout(c.options.Dir)
 	for _, folder := range []string{c.layout.certs, c.layout.etcd, c.layout.logs} {
 		if err := os.Mkdir(folder, 0o700); err != nil {
 			return fmt.Errorf("making its folders: %w; a folder serves one control plane only", err)

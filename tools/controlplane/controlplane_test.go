@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/process"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo"
 )
@@ -52,6 +53,7 @@ func gone(pids []int) error {
 }
 
 func TestKilledOwnerLeavesNothing(t *testing.T) {
+	tier.NeedFull(t)
 	owner := exec.CommandContext(t.Context(), "/proc/self/exe")
 	owner.Env = append(os.Environ(), ownerEnv+"="+t.TempDir())
 	owner.Stderr = os.Stderr
@@ -87,6 +89,7 @@ func TestKilledOwnerLeavesNothing(t *testing.T) {
 }
 
 func TestStartFails(t *testing.T) {
+	tier.NeedFull(t)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	lab := buildLab(t)

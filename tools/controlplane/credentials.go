@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -75,6 +76,21 @@ func newCredentials(dir string, hosts []string) (*credentials, error) {
 		}
 	}
 	return &credentials{ca, dir}, nil
+}
+
+// readCredentials returns the credentials that another process made in dir.
+func readCredentials(dir string) (*credentials, error) {
+	c := &credentials{dir: dir}
+	pair := pki.Pair{}
+	var certErr, keyErr error
+	pair.Cert, certErr = os.ReadFile(c.cert(clusterCA))
+	pair.Key, keyErr = os.ReadFile(c.key(clusterCA))
+	if err := errors.Join(certErr, keyErr); err != nil {
+		return nil, fmt.Errorf("reading the authority of a control plane: %w", err)
+	}
+	var err error
+	c.ca, err = pki.LoadAuthority(pair)
+	return c, err
 }
 
 // cert and key are the paths of a file.

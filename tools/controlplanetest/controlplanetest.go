@@ -1,5 +1,6 @@
-// Package controlplanetest gives all tests of one package a real control plane to share: started
-// when the first test asks for it, stopped when the last has ended.
+// Package controlplanetest gives tests a real control plane to share: that of the run of tests, which all packages use one
+// after the other, or one of this package if no run has started it. It is started when the first test asks for it, and
+// stopped when the last has ended.
 //
 //	func TestMain(m *testing.M) { controlplanetest.Main(m) }
 //
@@ -9,9 +10,9 @@
 //		namespace := controlplanetest.Namespace(t)
 //	}
 //
-// Cluster-wide objects are shared, so tests name theirs after themselves and remove them. Tests that cannot, and that
-// run at the same time, each borrow a control plane with Own instead. A test that needs an empty one
-// calls Start.
+// Cluster-wide objects are shared, so tests name theirs after themselves and remove them. What is left in the end is
+// removed for the next package. Tests that cannot share, and that run at the same time, each borrow a control plane with
+// Own instead. A test that needs an empty one calls Start.
 package controlplanetest
 
 import (
@@ -25,7 +26,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/testrun/share"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -49,8 +52,11 @@ type shared struct {
 	mu      sync.Mutex
 	usable  bool // between the begin and the end of Main
 	adjust  []func(*controlplane.Options)
-	plane   *controlplane.ControlPlane   // for all; nil before the first test asks for it
-	idle    []*controlplane.ControlPlane // that were given back
+	plane   *controlplane.ControlPlane              // for all; nil before the first test asks for it
+	release func()                                  // gives plane back to the run of tests; nil if it is of this process
+	before  map[object]metav1.PartialObjectMetadata // what plane had when it was borrowed
+	alone   sync.Mutex                              // held by the test that Own has given plane in the quick tier
+	idle    []*controlplane.ControlPlane            // that were given back
 	started []*controlplane.ControlPlane
 	dirs    []string
 	err     error // of the start that failed
@@ -79,10 +85,17 @@ func Get(tb testing.TB) *controlplane.ControlPlane {
 	return plane
 }
 
-// Own returns a control plane that no other test has until this one ends. What tests before it left in there is there.
-// As many are started as tests have one at the same time, one after the other.
+// Own returns a control plane that no other test has until this one ends, if all of its package use Own. What tests before
+// it left in there is there. In the quick tier that is the one of Get, for which the test waits. In the full tier as many
+// are started as tests have one at the same time.
 func Own(tb testing.TB) *controlplane.ControlPlane {
 	tb.Helper()
+	if !tier.Full() {
+		plane := Get(tb)
+		current.alone.Lock()
+		tb.Cleanup(current.alone.Unlock)
+		return plane
+	}
 	plane, err := current.lend(tb.Context())
 	if err != nil {
 		tb.Fatal(err)
@@ -186,13 +199,51 @@ func (s *shared) get(ctx context.Context) (*controlplane.ControlPlane, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.plane == nil {
-		plane, err := s.start(ctx)
+		plane, err := s.borrow(ctx)
+		if errors.Is(err, share.ErrNoServer) {
+			plane, err = s.start(ctx)
+		}
 		if err != nil {
 			return nil, err
 		}
 		s.plane = plane
 	}
 	return s.plane, s.trouble(s.plane)
+}
+
+// borrow requires that mu is held. It returns the control plane of the run of tests, unless this package needs another.
+func (s *shared) borrow(ctx context.Context) (*controlplane.ControlPlane, error) {
+	if !s.usable {
+		return nil, errNotInMain
+	}
+	if len(s.adjust) > 0 {
+		return nil, share.ErrNoServer
+	}
+	dir, release, err := share.Borrow(ctx)
+	if err != nil {
+		return nil, err
+	}
+	plane, err := controlplane.Attach(dir)
+	if err == nil {
+		s.before, err = objects(ctx, plane.Config())
+	}
+	if err != nil {
+		release()
+		return nil, err
+	}
+	s.release = release
+	return plane, nil
+}
+
+// giveBack requires that mu is held. It removes what tests have left in the control plane of the run.
+func (s *shared) giveBack() error {
+	if s.release == nil {
+		return nil
+	}
+	defer s.release()
+	ctx, cancel := context.WithTimeout(context.Background(), cleanupLimit)
+	defer cancel()
+	return reset(ctx, s.plane.Config(), s.before)
 }
 
 // lend returns a control plane that no test uses, and starts one when there is none.
@@ -265,7 +316,7 @@ func (s *shared) close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.usable = false
-	var errs []error
+	errs := []error{s.giveBack()}
 	for _, plane := range s.started {
 		errs = append(errs, plane.Stop())
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,6 +25,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestGetIsShared(t *testing.T) {
+	tier.NeedFull(t)
 	first := Get(t)
 	t.Run("subtest", func(t *testing.T) {
 		if Get(t) != first {
@@ -33,6 +35,7 @@ func TestGetIsShared(t *testing.T) {
 }
 
 func TestClient(t *testing.T) {
+	tier.NeedFull(t)
 	if _, err := Client(t, Get(t)).CoreV1().Namespaces().Get(t.Context(), "kube-system",
 		metav1.GetOptions{}); err != nil {
 		t.Errorf("the administrator asks for a namespace: %v", err)
@@ -41,6 +44,7 @@ func TestClient(t *testing.T) {
 
 // The control plane is started with the context of some test and outlives it.
 func TestAdjustedAndAlive(t *testing.T) {
+	tier.NeedFull(t)
 	t.Run("first", func(t *testing.T) { Get(t) })
 	client, closeIdle := client(t, Get(t))
 	defer closeIdle()
@@ -52,6 +56,7 @@ func TestAdjustedAndAlive(t *testing.T) {
 }
 
 func TestNamespaceIsFreshAndGoes(t *testing.T) {
+	tier.NeedFull(t)
 	var first, second string
 	t.Run("Owner/With Odd_Name", func(t *testing.T) { first, second = Namespace(t), Namespace(t) })
 	if first == second || !strings.HasPrefix(first, "testnamespaceisfreshandgoes-owner-with-o") {
@@ -75,6 +80,7 @@ func TestNamespaceIsFreshAndGoes(t *testing.T) {
 }
 
 func TestNamespaceDeletedByItsTest(t *testing.T) {
+	tier.NeedFull(t)
 	t.Run("test", func(t *testing.T) { remove(t, Get(t), Namespace(t)) })
 }
 
@@ -154,6 +160,7 @@ func TestClosedIsClosed(t *testing.T) {
 
 // TestOwnIsNobodyElses until its test has ended. Then another one gets it, without the namespaces of the test.
 func TestOwnIsNobodyElses(t *testing.T) {
+	tier.NeedFull(t)
 	var first, second *controlplane.ControlPlane
 	var namespace string
 	t.Run("two at the same time", func(t *testing.T) {
@@ -191,6 +198,7 @@ func TestInner(t *testing.T) {
 }
 
 func TestMainCleansUp(t *testing.T) {
+	tier.NeedFull(t)
 	tests := []struct {
 		name, keep string
 		kept       bool

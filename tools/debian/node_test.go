@@ -15,14 +15,16 @@ import (
 	"testing"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/volume"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/roottest"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
 
 // filesOf returns the files of the node's programs for an architecture, by path.
 func filesOf(t *testing.T, architecture string) map[string]File {
 	t.Helper()
-	files, err := Files(t.Context(), repotest.Root(t), architecture, NodePrograms())
+	files, err := Files(t.Context(), repotest.Root(t, LockFile), architecture, NodePrograms())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,6 +37,7 @@ func filesOf(t *testing.T, architecture string) map[string]File {
 
 // TestFilesAreComplete: every program and library finds its loader and its libraries in the image.
 func TestFilesAreComplete(t *testing.T) {
+	tier.NeedFull(t)
 	machines := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
 	folders := map[string]string{"amd64": "/usr/lib/x86_64-linux-gnu", "arm64": "/usr/lib/aarch64-linux-gnu"}
 	for _, architecture := range architectures() {
@@ -117,7 +120,7 @@ func resolved(files map[string]File, name string) string {
 
 // TestAllPackagesArePinned: the lock has the packages that a build wants, for each architecture, and no others.
 func TestAllPackagesArePinned(t *testing.T) {
-	lock, err := ReadLock(filepath.Join(repotest.Root(t), LockFile))
+	lock, err := ReadLock(checkout.Path(t, LockFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +149,7 @@ func TestFilesystemsCanBeMade(t *testing.T) {
 
 // TestLibraryIsMissing: what a program needs must be in a package.
 func TestLibraryIsMissing(t *testing.T) {
-	lock, err := ReadLock(filepath.Join(repotest.Root(t), LockFile))
+	lock, err := ReadLock(checkout.Path(t, LockFile))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
 
@@ -93,12 +94,19 @@ func inOrder(t *testing.T, text string, patterns ...string) {
 	}
 }
 
+// sources returns the root of the repository, of which a demo reads these files and builds programs from them.
+func sources(t *testing.T) string {
+	t.Helper()
+	return repotest.Root(t, "src", "tools/lab", "charts", "examples", "Makefile")
+}
+
 func TestStory(t *testing.T) {
+	tier.NeedFull(t)
 	dir := ownTemp(t)
 	// A kubeconfig of the user's must not matter: this one leads nowhere.
 	t.Setenv("KUBECONFIG", "/does/not/exist")
 	out := &story{}
-	if err := Run(t.Context(), Options{Root: repotest.Root(t), Output: out}); err != nil {
+	if err := Run(t.Context(), Options{Root: sources(t), Output: out}); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	inOrder(t, out.String(),
@@ -127,6 +135,7 @@ func TestStory(t *testing.T) {
 }
 
 func TestKeepLeavesEverythingRunning(t *testing.T) {
+	tier.NeedFull(t)
 	dir := ownTemp(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -136,7 +145,7 @@ func TestKeepLeavesEverythingRunning(t *testing.T) {
 		}
 		cancel()
 	}}}
-	if err := Run(ctx, Options{Root: repotest.Root(t), Output: out, Keep: true}); err != nil {
+	if err := Run(ctx, Options{Root: sources(t), Output: out, Keep: true}); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	inOrder(t, out.String(), `keeps running until Ctrl-C`, `export KUBECONFIG=`+regexp.QuoteMeta(dir),
@@ -145,6 +154,7 @@ func TestKeepLeavesEverythingRunning(t *testing.T) {
 }
 
 func TestInterruptedHalfWay(t *testing.T) {
+	tier.NeedFull(t)
 	for moment, cloud := range map[string]string{
 		"Kubernetes v1": cloudThalassa, `is "creating"`: cloudThalassa,
 		"IronCore (API server": cloudIronCore, `is "without an address"`: cloudIronCore,
@@ -154,7 +164,7 @@ func TestInterruptedHalfWay(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			out := &story{when: map[string]func(){moment: cancel}}
-			err := Run(ctx, Options{Root: repotest.Root(t), Output: out, Cloud: cloud})
+			err := Run(ctx, Options{Root: sources(t), Output: out, Cloud: cloud})
 			if !errors.Is(err, context.Canceled) {
 				t.Errorf("error = %v, want the interruption", err)
 			}
@@ -165,12 +175,14 @@ func TestInterruptedHalfWay(t *testing.T) {
 }
 
 func TestKilledHalfWay(t *testing.T) {
+	tier.NeedFull(t)
 	dir := ownTemp(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	victim := exec.CommandContext(t.Context(), self)
+	victim.Dir = sources(t)
 	victim.Env = append(os.Environ(), roleVariable+"=demo")
 	out := &story{when: map[string]func(){"initialises the nodes": func() {
 		if err := victim.Process.Kill(); err != nil {

@@ -25,6 +25,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
@@ -131,6 +132,7 @@ func usersCluster(t *testing.T) (c *controlplane.ControlPlane, namespace string)
 }
 
 func TestInTheUsersOwnCluster(t *testing.T) {
+	tier.NeedFull(t)
 	theirs, namespace := usersCluster(t)
 	dir := ownTemp(t)
 	before := inventory(t, theirs.Config())
@@ -138,7 +140,7 @@ func TestInTheUsersOwnCluster(t *testing.T) {
 	out := &story{when: map[string]func(){"is a target of the load balancer": func() {
 		foreignPodsUntouched(t, theirs, namespace, dir)
 	}}}
-	if err := Run(t.Context(), Options{Root: repotest.Root(t), Output: out, Input: strings.NewReader("yes\n"),
+	if err := Run(t.Context(), Options{Root: sources(t), Output: out, Input: strings.NewReader("yes\n"),
 		Cluster: "lab"}); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -178,13 +180,14 @@ func foreignPodsUntouched(t *testing.T, theirs *controlplane.ControlPlane, names
 }
 
 func TestNothingWithoutConsent(t *testing.T) {
+	tier.NeedFull(t)
 	theirs, namespace := usersCluster(t)
 	ownTemp(t)
 	before := inventory(t, theirs.Config())
 	run := func(input io.Reader, ctx context.Context, want error) string {
 		t.Helper()
 		out := &story{}
-		if err := Run(ctx, Options{Root: repotest.Root(t), Output: out, Input: input, Cluster: "lab"}); err == nil ||
+		if err := Run(ctx, Options{Root: sources(t), Output: out, Input: input, Cluster: "lab"}); err == nil ||
 			(want != nil && !errors.Is(err, want)) {
 			t.Errorf("error = %v, want %v", err, want)
 		}
@@ -224,6 +227,7 @@ func TestNothingWithoutConsent(t *testing.T) {
 }
 
 func TestInterruptedInTheUsersOwnCluster(t *testing.T) {
+	tier.NeedFull(t)
 	theirs, _ := usersCluster(t)
 	before := inventory(t, theirs.Config())
 	second := func() {
@@ -249,7 +253,7 @@ func TestInterruptedInTheUsersOwnCluster(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			out := &story{when: map[string]func(){tt.moment: func() { tt.also(); cancel() }}}
-			err := Run(ctx, Options{Root: repotest.Root(t), Output: out, Input: strings.NewReader("yes\n"),
+			err := Run(ctx, Options{Root: sources(t), Output: out, Input: strings.NewReader("yes\n"),
 				Cluster: "lab", Keep: tt.keep})
 			if tt.keep == (err != nil) {
 				t.Errorf("error = %v", err)
@@ -264,9 +268,10 @@ func TestInterruptedInTheUsersOwnCluster(t *testing.T) {
 }
 
 func TestUnknownContext(t *testing.T) {
+	tier.NeedFull(t)
 	ownTemp(t)
 	t.Setenv("KUBECONFIG", controlplanetest.Get(t).Kubeconfig())
-	err := Run(t.Context(), Options{Root: repotest.Root(t), Output: &story{}, Input: strings.NewReader("yes\n"),
+	err := Run(t.Context(), Options{Root: sources(t), Output: &story{}, Input: strings.NewReader("yes\n"),
 		Cluster: "nowhere"})
 	if err == nil || !strings.Contains(err.Error(), `context "nowhere" of your kubeconfig`) {
 		t.Errorf("error = %v, want one that names the context", err)
@@ -278,7 +283,7 @@ func TestEnvironmentChoosesNoCluster(t *testing.T) {
 	dryRun := func(environment string, arguments ...string) string {
 		t.Helper()
 		command := exec.CommandContext(t.Context(), "make", append([]string{"--dry-run", "demo"}, arguments...)...)
-		command.Dir = repotest.Root(t)
+		command.Dir = repotest.Root(t, "Makefile")
 		command.Env = append(os.Environ(), environment, "MAKEFLAGS=", "MAKEOVERRIDES=")
 		text, err := command.Output()
 		if err != nil {
@@ -296,6 +301,7 @@ func TestEnvironmentChoosesNoCluster(t *testing.T) {
 }
 
 func TestSplitRights(t *testing.T) {
+	tier.NeedFull(t)
 	c := &cluster{external: true}
 	rule := func(resource string, verbs ...string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{resource}, Verbs: verbs}

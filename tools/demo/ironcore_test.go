@@ -12,11 +12,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
 
 // TestIronCoreStory also keeps everything running at the end, to look into IronCore as the demo proposes.
 func TestIronCoreStory(t *testing.T) {
+	tier.NeedFull(t)
 	dir := ownTemp(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -25,7 +27,7 @@ func TestIronCoreStory(t *testing.T) {
 		machinesThere(t, out.text.String())
 		cancel()
 	}}
-	if err := Run(ctx, Options{Root: repotest.Root(t), Output: out, Cloud: cloudIronCore, Keep: true}); err != nil {
+	if err := Run(ctx, Options{Root: sources(t), Output: out, Cloud: cloudIronCore, Keep: true}); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	inOrder(t, out.String(),
@@ -83,7 +85,7 @@ func TestRefusedClouds(t *testing.T) {
 		`there is no cloud "nebula": use thalassa or ironcore`: {Cloud: "nebula"},
 		errOwnClusterOnly.Error():                              {Cloud: cloudIronCore, Cluster: "mine"},
 	} {
-		options.Root, options.Output = repotest.Root(t), &story{}
+		options.Root, options.Output = sources(t), &story{}
 		if err := Run(t.Context(), options); err == nil || err.Error() != want {
 			t.Errorf("error = %v, want %s", err, want)
 		}
@@ -108,7 +110,7 @@ func TestMakeChoosesTheCloud(t *testing.T) {
 	} {
 		command := exec.CommandContext(t.Context(), "make",
 			append([]string{"--no-print-directory", "--dry-run", "demo"}, arguments...)...)
-		command.Dir = repotest.Root(t)
+		command.Dir = repotest.Root(t, "Makefile")
 		command.Env = append(os.Environ(), "CLOUD=thalassa", "MAKEFLAGS=", "MAKEOVERRIDES=")
 		text, err := command.Output()
 		lines := strings.Split(strings.TrimSpace(string(text)), "\n")

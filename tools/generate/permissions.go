@@ -57,14 +57,18 @@ func permissions() Generator {
 	return Generator{Name: "permissions", Files: func(ctx context.Context, root string) (map[string][]byte, error) {
 		made := map[string][]byte{}
 		var all []permission.Permission
+		opened, err := chart.Open(filepath.Join(root, filepath.FromSlash(chartFolder("thalassa-ccm"))))
+		if err != nil {
+			return nil, err
+		}
 		for _, accounts := range []bool{false, true} {
-			found, err := programPermissions(ctx, root, accounts)
+			found, err := programPermissions(ctx, opened, accounts)
 			if err != nil {
 				return nil, err
 			}
 			all = append(all, found...)
 		}
-		ironcore, err := rolePermissions(ctx, root, "cloud: ironcore\npart: cloud\nironcore: {namespace: cluster, "+
+		ironcore, err := rolePermissions(ctx, opened, "cloud: ironcore\npart: cloud\nironcore: {namespace: cluster, "+
 			"subject: {kind: User, name: "+releaseName+"}}")
 		if err != nil {
 			return nil, err
@@ -82,19 +86,19 @@ func permissions() Generator {
 }
 
 // programPermissions returns what each part of the program needs.
-func programPermissions(ctx context.Context, root string, accounts bool) ([]permission.Permission, error) {
+func programPermissions(ctx context.Context, opened *chart.Opened, accounts bool) ([]permission.Permission, error) {
 	values := strings.ReplaceAll(permissionValues, "ACCOUNTS", fmt.Sprint(accounts))
-	process, err := rolePermissions(ctx, root, values)
+	process, err := rolePermissions(ctx, opened, values)
 	if err != nil {
 		return nil, err
 	}
-	service, err := rolePermissions(ctx, root, values, permissionParts()[names.ServiceLBController])
+	service, err := rolePermissions(ctx, opened, values, permissionParts()[names.ServiceLBController])
 	if err != nil {
 		return nil, err
 	}
 	all := slices.Clone(process)
 	for part, more := range permissionParts() {
-		found, err := rolePermissions(ctx, root, values, more)
+		found, err := rolePermissions(ctx, opened, values, more)
 		if err != nil {
 			return nil, err
 		}
@@ -113,7 +117,7 @@ func programPermissions(ctx context.Context, root string, accounts bool) ([]perm
 
 // rolePermissions returns what the chart's roles permit with these values, which are merged. Without accounts of its
 // cloud: their names depend on the cloud, and they only create events.
-func rolePermissions(ctx context.Context, root string, values ...string) ([]permission.Permission, error) {
+func rolePermissions(ctx context.Context, opened *chart.Opened, values ...string) ([]permission.Permission, error) {
 	merged := chartutil.Values{}
 	for _, text := range values {
 		more, err := chartutil.ReadValues([]byte(text))
@@ -122,8 +126,8 @@ func rolePermissions(ctx context.Context, root string, values ...string) ([]perm
 		}
 		merged = chartutil.MergeTables(more, merged)
 	}
-	manifest, _, err := chart.Render(ctx, filepath.Join(root, filepath.FromSlash(chartFolder("thalassa-ccm"))),
-		chart.Release{Name: releaseName, Namespace: "kube-system", Values: merged})
+	manifest, _, err := opened.Render(ctx, chart.Release{Name: releaseName, Namespace: "kube-system",
+		Values: merged})
 	if err != nil {
 		return nil, err
 	}

@@ -1,19 +1,18 @@
 package generate
 
 import (
-	"path/filepath"
 	"slices"
 	"testing"
 
 	"k8s.io/cloud-provider/names"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/permission"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
 
 // TestPermissions: each part needs what its rules in the chart permit, and no other part's.
 func TestPermissions(t *testing.T) {
-	root := filepath.Join("..", "..")
-	made, err := permissions().Files(t.Context(), root)
+	made, err := permissions().Files(t.Context(), repotest.Root(t, "charts/thalassa-ccm"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,6 +28,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/debian"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
@@ -56,10 +58,10 @@ const largest = 18_000_000
 // The command is a process of its own, because compressing is ten times as slow under the race detector.
 func made(t *testing.T, folder string) {
 	t.Helper()
-	if err := os.CopyFS(filepath.Join(folder, "src"), os.DirFS(filepath.Join(repotest.Root(t), "src"))); err != nil {
+	if err := os.CopyFS(filepath.Join(folder, "src"), os.DirFS(checkout.Path(t, "src"))); err != nil {
 		t.Fatal(err)
 	}
-	pins, err := os.ReadFile(filepath.Join(repotest.Root(t), debian.LockFile))
+	pins, err := os.ReadFile(checkout.Path(t, debian.LockFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,6 +93,7 @@ func digestOf(t *testing.T, index v1.ImageIndex) string {
 
 // TestImages of the real programs, made twice in different folders and with different settings of the environment.
 func TestImages(t *testing.T) {
+	tier.NeedFull(t)
 	here, there := t.TempDir(), filepath.Join(t.TempDir(), "another", "place")
 	made(t, here)
 	t.Setenv("GOFLAGS", "-trimpath=false")
@@ -390,6 +393,7 @@ func TestPush(t *testing.T) {
 }
 
 func TestBrokenSources(t *testing.T) {
+	tier.NeedFull(t)
 	folder := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(folder, "src", "cmd", "x"), 0o755); err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/simulator/role"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
 )
@@ -136,6 +137,7 @@ func (p *recorder) Route(_ context.Context, nic *networkingv1alpha1.NetworkInter
 }
 
 func TestMachine(t *testing.T) {
+	tier.NeedFull(t)
 	r := newRig(t, Options{})
 	pool := "pool-" + r.namespace
 	r.addMachine(role.Machine{Name: "a", Pool: pool, Zone: "z1", Labels: map[string]string{"a": "b"},
@@ -220,6 +222,7 @@ func (r *rig) balancer() (*networkingv1alpha1.LoadBalancer, error) {
 // TestPublicLoadBalancer gets the address that the options choose, after the delay; its routing follows the selector,
 // and a finalizer holds its deletion.
 func TestPublicLoadBalancer(t *testing.T) {
+	tier.NeedFull(t)
 	chosen, delay := address(t, "127.9.0.1"), 300*time.Millisecond
 	r := newRig(t, Options{Provision: delay, Deletion: delay, Address: func(c Claim) netip.Addr {
 		if c.Kind == "LoadBalancer" && c.Public {
@@ -271,6 +274,7 @@ func ephemeral(spec ipamv1alpha1.PrefixSpec) *networkingv1alpha1.EphemeralPrefix
 
 // TestInternalLoadBalancer gets an address of its parent Prefix, through a Prefix that is generated.
 func TestInternalLoadBalancer(t *testing.T) {
+	tier.NeedFull(t)
 	r := newRig(t, Options{})
 	r.createBalancer(func(lb *networkingv1alpha1.LoadBalancer) {
 		lb.Spec.Type = networkingv1alpha1.LoadBalancerTypeInternal
@@ -296,6 +300,7 @@ func TestInternalLoadBalancer(t *testing.T) {
 
 // TestReferencedInterface is attached, and its prefixes are allocated and routed.
 func TestReferencedInterface(t *testing.T) {
+	tier.NeedFull(t)
 	r := newRig(t, Options{})
 	r.addMachine(role.Machine{Name: "a", Pool: r.namespace, Interface: "nic", Addresses: []netip.Addr{
 		address(t, "10.0.0.1")}, Prefixes: []netip.Prefix{prefix(t, "10.1.0.0/24")}})

@@ -7,11 +7,10 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 )
 
 func TestRequirements(t *testing.T) {
@@ -55,7 +54,7 @@ func TestCheckSaysAllAtOnce(t *testing.T) {
 
 // TestSetUpBringsWhatIsNeeded keeps ci/e2e-setup.sh and what nodes ask for the same.
 func TestSetUpBringsWhatIsNeeded(t *testing.T) {
-	content, err := os.ReadFile(filepath.Join(repotest.Root(t), "ci", "e2e-setup.sh"))
+	content, err := os.ReadFile(checkout.Path(t, "ci/e2e-setup.sh"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,9 @@ import (
 
 	helmloader "helm.sh/helm/v3/pkg/chart/loader"
 	helmregistry "helm.sh/helm/v3/pkg/registry"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 )
 
 const someDigest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -114,6 +117,7 @@ func TestChangesOf(t *testing.T) {
 
 // TestHelmPulls what was published, as `helm install oci://…` does.
 func TestHelmPulls(t *testing.T) {
+	tier.NeedFull(t)
 	key, _ := newKey(t)
 	folder, _ := made(t, source(t), key)
 	r, _ := serve(t)
@@ -185,11 +189,11 @@ func unpack(t *testing.T, archive []byte) map[string]string {
 // TestDigestOfEveryChart: only the value image.digest changes, also where other images have one. Those are found, and
 // are in the guide.
 func TestDigestOfEveryChart(t *testing.T) {
-	charts, err := filepath.Glob("../../charts/*/values.yaml")
+	charts, err := filepath.Glob(filepath.Join(checkout.Path(t, "charts"), "*", "values.yaml"))
 	if err != nil || len(charts) < 2 {
 		t.Fatalf("charts %v, error %v", charts, err)
 	}
-	guide, err := os.ReadFile("../../docs/guides/without-internet.md")
+	guide, err := os.ReadFile(checkout.Path(t, "docs/guides/without-internet.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 )
 
 // without is a list without what drop says.
@@ -17,6 +19,7 @@ func without(l List, drop func(Item) bool) List {
 
 // TestIncompleteList is signed, but by mistake: nobody takes it for a release.
 func TestIncompleteList(t *testing.T) {
+	tier.NeedFull(t)
 	key, public := newKey(t)
 	r, _ := published(t, key)
 	list := listOf(t, r, public)
@@ -59,6 +62,7 @@ func TestIncompleteList(t *testing.T) {
 }
 
 func TestListWithAnotherTag(t *testing.T) {
+	tier.NeedFull(t)
 	key, public := newKey(t)
 	r, _ := published(t, key)
 	list := listOf(t, r, public)
@@ -75,6 +79,7 @@ func TestListWithAnotherTag(t *testing.T) {
 
 // TestListThatDisagrees with what it names.
 func TestListThatDisagrees(t *testing.T) {
+	tier.NeedFull(t)
 	key, public := newKey(t)
 	r, _ := published(t, key)
 	list := listOf(t, r, public)
@@ -127,6 +132,7 @@ func TestListThatDisagrees(t *testing.T) {
 
 // TestStatementAboutSomethingElse than what it is attached to.
 func TestStatementAboutSomethingElse(t *testing.T) {
+	tier.NeedFull(t)
 	key, public := newKey(t)
 	r, _ := published(t, key)
 	list := listOf(t, r, public)

@@ -9,12 +9,14 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/artifact"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/signature"
 )
 
 // TestInterruptedPublish where lists of what is attached are uploads, too.
 func TestInterruptedPublish(t *testing.T) {
+	tier.NeedFull(t)
 	key, public := newKey(t)
 	folder, _ := made(t, source(t), key)
 	testInterrupted(t, registries()["referrers under a tag"], public, func(to artifact.Registry) error {
@@ -24,6 +26,7 @@ func TestInterruptedPublish(t *testing.T) {
 
 // TestInterruptedMirror where the registry itself lists what is attached.
 func TestInterruptedMirror(t *testing.T) {
+	tier.NeedFull(t)
 	key, public := newKey(t)
 	from, _ := published(t, key)
 	testInterrupted(t, registries()["referrers listed"], public, func(to artifact.Registry) error {

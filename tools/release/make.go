@@ -153,7 +153,7 @@ func (m *maker) notes() (string, error) {
 		return "", err
 	}
 	notes, err := Notes(string(changelog), m.Version)
-	return absolute(notes, "", m.Version) + "\n" + m.installation(), err
+	return absolute(notes, "", m.Version), err
 }
 
 // images builds all images with what they are made of and how.

@@ -9,10 +9,12 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/signature"
 )
 
 func TestMirror(t *testing.T) {
+	tier.NeedFull(t)
 	key, public := newKey(t)
 	_, other := newKey(t)
 	folder, _ := made(t, source(t), key)
@@ -47,6 +49,7 @@ func TestMirror(t *testing.T) {
 
 // TestMirrorCopiesWhatItVerified, whatever the registry has under the same names the next time.
 func TestMirrorCopiesWhatItVerified(t *testing.T) {
+	tier.NeedFull(t)
 	key, public := newKey(t)
 	other, _ := newKey(t)
 	from, b := published(t, key)
@@ -82,6 +85,7 @@ func TestMirrorCopiesWhatItVerified(t *testing.T) {
 
 // TestSave: a release goes through a folder into a registry that reaches nothing, and is the same there.
 func TestSave(t *testing.T) {
+	tier.NeedFull(t)
 	key, public := newKey(t)
 	folder, _ := made(t, source(t), key)
 	for kind, serve := range registries() {
@@ -117,6 +121,7 @@ func TestSave(t *testing.T) {
 
 // TestFailedSaveLeavesNothing that could be taken for a release.
 func TestFailedSaveLeavesNothing(t *testing.T) {
+	tier.NeedFull(t)
 	key, public := newKey(t)
 	_, other := newKey(t)
 	from, b := published(t, key)

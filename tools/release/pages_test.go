@@ -15,7 +15,7 @@ import (
 // TestPackedPages packs the real chart: its pages say what its user has.
 func TestPackedPages(t *testing.T) {
 	s := source(t)
-	s.Root = repotest.Root(t)
+	s.Root = repotest.Root(t, "charts/thalassa-ccm")
 	folder := filepath.Join(s.Root, "charts", "thalassa-ccm")
 	about, err := helmloader.LoadDir(folder)
 	if err != nil {

@@ -31,8 +31,8 @@ func pluginProgram() image.Program {
 		Stamped: "github.com/thalassa-cloud/thalassa-ccm/src/build"}
 }
 
-// completionScript is what kubectl starts to complete arguments. It is no symbolic link, because krew refuses archives
-// that contain one.
+// completionScript is what kubectl starts to complete arguments. It is no symbolic link, so that an archive contains
+// plain files only.
 const completionScript = "#!/bin/sh\nexec kubectl-thalassa __complete \"$@\"\n"
 
 // pluginPlatforms are those that the plug-in is built for.
@@ -53,7 +53,7 @@ type pluginArchive struct {
 	content, sbom []byte
 }
 
-// plugin writes an archive of the plug-in for each platform, and the manifest with which krew installs them.
+// plugin writes an archive of the plug-in for each platform.
 func (m *maker) plugin(ctx context.Context) error {
 	folder, err := os.MkdirTemp("", "plugin-")
 	if err != nil {
@@ -90,19 +90,10 @@ func (m *maker) pluginSBOM(on v1.Platform, executable string) ([]byte, error) {
 	return m.contents(name, name, file)
 }
 
-// addPlugin writes the archives and the manifest, and stores an artifact with all of them, and with their SBOMs.
+// addPlugin writes the archives, and stores an artifact with all of them, and with their SBOMs.
 func (m *maker) addPlugin(archives []pluginArchive) error {
-	manifest, err := m.krewManifest(archives)
-	if err != nil {
-		return err
-	}
 	content := artifact.Manifest{Type: pluginType,
 		Annotations: m.annotations("kubectl-thalassa", "Plug-in of kubectl for thalassa-ccm")}
-	add := func(name string, mediaType types.MediaType, file []byte) error {
-		content.Layers = append(content.Layers, artifact.Blob{Type: mediaType, Content: file,
-			Annotations: map[string]string{titled: name}})
-		return m.write(name, file)
-	}
 	var sboms [][]byte
 	for _, archive := range archives {
 		sboms = append(sboms, archive.sbom)
@@ -110,14 +101,25 @@ func (m *maker) addPlugin(archives []pluginArchive) error {
 		if archive.on.OS == windows {
 			mediaType = "application/zip"
 		}
-		if err := add(archive.name, mediaType, archive.content); err != nil {
+		content.Layers = append(content.Layers, artifact.Blob{Type: mediaType, Content: archive.content,
+			Annotations: map[string]string{titled: archive.name}})
+		if err := m.write(archive.name, archive.content); err != nil {
 			return err
 		}
 	}
-	if err := add(krewFile, krewType, manifest); err != nil {
+	return m.packed(KindPlugin, pluginProgram().Repository, m.Number(), content, sboms...)
+}
+
+// allDescribed fails when not every archive in the artifact of a plug-in has one of the SBOMs that are attached.
+func allDescribed(plugin v1.Image, sboms []Item) error {
+	contents, err := plugin.Manifest()
+	if err != nil {
 		return err
 	}
-	return m.packed(KindPlugin, pluginProgram().Repository, m.Number(), content, sboms...)
+	if archives := len(contents.Layers); archives == 0 || len(sboms) != archives {
+		return fmt.Errorf("it has %d archives, and the list names %d SBOMs of it", archives, len(sboms))
+	}
+	return nil
 }
 
 // packPlugin packs an executable with the license, and with the completion where scripts run. The same files give the

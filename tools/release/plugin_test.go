@@ -3,23 +3,18 @@ package release
 import (
 	"archive/tar"
 	"archive/zip"
-	"bytes"
 	"compress/gzip"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"sigs.k8s.io/yaml"
 
-	"github.com/thalassa-cloud/thalassa-ccm/tools/artifact"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 )
 
 // member is a file in an archive.
@@ -29,8 +24,7 @@ type member struct {
 	content string
 }
 
-// untar returns the files in an archive, which are what krew accepts: neither links nor anything else, and owned by
-// root.
+// untar returns the files in an archive, which are neither links nor anything else, and owned by root.
 func untar(t *testing.T, archive string, at time.Time) (members []member) {
 	t.Helper()
 	compressed, err := gzip.NewReader(strings.NewReader(archive))
@@ -81,8 +75,9 @@ func unzip(t *testing.T, archive string, at time.Time) (members []member) {
 	return members
 }
 
-// TestPlugin: each platform has an archive with its executable, and everything that krew needs.
+// TestPlugin: each platform has an archive with its executable, the license and, where scripts run, the completion.
 func TestPlugin(t *testing.T) {
+	tier.NeedFull(t)
 	s := source(t)
 	folder, _ := made(t, s, nil)
 	files := content(t, folder)
@@ -111,99 +106,6 @@ func TestPlugin(t *testing.T) {
 		contents := "kubectl-thalassa-" + strings.ReplaceAll(platform, "/", "-")
 		if !strings.Contains(files[contents+".spdx.json"], `"name": "`+contents+` 1.0.0"`) {
 			t.Errorf("the SBOM for %s is\n%s", platform, files[contents+".spdx.json"])
-		}
-	}
-	want := "kubectl krew install --manifest-url=" + repository + "/releases/download/v1.0.0/thalassa.yaml\n"
-	if !strings.Contains(files["notes.md"], want) {
-		t.Errorf("the notes lack %q:\n%s", want, files["notes.md"])
-	}
-}
-
-// TestKrewManifest checks what krew requires of a manifest, and that it names what the release contains.
-func TestKrewManifest(t *testing.T) {
-	folder, _ := made(t, source(t), nil)
-	files := content(t, folder)
-	var got struct {
-		APIVersion string            `json:"apiVersion"`
-		Kind       string            `json:"kind"`
-		Metadata   map[string]string `json:"metadata"`
-		Spec       struct {
-			Version          string           `json:"version"`
-			Homepage         string           `json:"homepage"`
-			ShortDescription string           `json:"shortDescription"`
-			Description      string           `json:"description"`
-			Platforms        []map[string]any `json:"platforms"`
-		} `json:"spec"`
-	}
-	if err := yaml.UnmarshalStrict([]byte(files["thalassa.yaml"]), &got); err != nil {
-		t.Fatal(err)
-	}
-	if got.APIVersion != "krew.googlecontainertools.github.com/v1alpha2" || got.Kind != "Plugin" ||
-		got.Metadata["name"] != "thalassa" || got.Spec.Version != "v1.0.0" {
-		t.Errorf("manifest\n%s", files["thalassa.yaml"])
-	}
-	if short := got.Spec.ShortDescription; short == "" || len(short) > 50 || strings.ContainsAny(short, "\r\n") {
-		t.Errorf("short description %q", short)
-	}
-	var want []map[string]any
-	for _, platform := range [][3]string{{"linux", "amd64", ".tar.gz"}, {"linux", "arm64", ".tar.gz"},
-		{"darwin", "amd64", ".tar.gz"}, {"darwin", "arm64", ".tar.gz"}, {"windows", "amd64", ".zip"}} {
-		name := "kubectl-thalassa_1.0.0_" + platform[0] + "_" + platform[1] + platform[2]
-		bin := "kubectl-thalassa"
-		if platform[0] == "windows" {
-			bin += ".exe"
-		}
-		want = append(want, map[string]any{
-			"uri":    "https://github.com/thalassa-cloud/thalassa-ccm/releases/download/v1.0.0/" + name,
-			"sha256": fmt.Sprintf("%x", sha256.Sum256([]byte(files[name]))), "bin": bin,
-			"selector": map[string]any{"matchLabels": map[string]any{"os": platform[0], "arch": platform[1]}}})
-	}
-	if diff := cmp.Diff(want, got.Spec.Platforms); diff != "" {
-		t.Errorf("platforms (-want +got):\n%s", diff)
-	}
-}
-
-// TestPluginWithAnotherManifest: a manifest that names other archives than the artifact has is found.
-func TestPluginWithAnotherManifest(t *testing.T) {
-	key, public := newKey(t)
-	r, _ := published(t, key)
-	item := listOf(t, r, public).of(KindPlugin)[0]
-	plugin := imageOf(t, get(t, r, item.Repository, item.Digest))
-	sboms := make([]Item, 5)
-	if err := installable(plugin, sboms); err != nil {
-		t.Error(err)
-	}
-	layers := manifestOf(t, plugin).Layers
-	changed := artifact.Manifest{Type: pluginType}
-	for _, layer := range layers {
-		one, err := plugin.LayerByDigest(layer.Digest)
-		if err != nil {
-			t.Fatal(err)
-		}
-		reader, err := one.Compressed()
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := io.ReadAll(reader)
-		if err != nil {
-			t.Fatal(err)
-		}
-		changed.Layers = append(changed.Layers, artifact.Blob{Type: layer.MediaType, Content: text})
-	}
-	manifest := &changed.Layers[len(layers)-1].Content
-	for name, text := range map[string][]byte{
-		"another digest": regexp.MustCompile(`sha256: .*`).ReplaceAll(*manifest,
-			[]byte("sha256: "+strings.Repeat("0a", 32))),
-		"an unknown field": append(slices.Clone(*manifest), "more: true\n"...),
-		"nothing":          bytes.TrimSpace(nil),
-	} {
-		*manifest = text
-		image, err := changed.Image()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := installable(image, sboms); err == nil || !strings.Contains(err.Error(), "manifest for krew") {
-			t.Errorf("%s: error = %v", name, err)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/random"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/artifact"
 )
 
@@ -27,6 +28,7 @@ func storeOf(t *testing.T, folder string) artifact.Store {
 
 // TestDryRunIsNotPublished: what has no signature is no release.
 func TestDryRunIsNotPublished(t *testing.T) {
+	tier.NeedFull(t)
 	folder, _ := made(t, source(t), nil)
 	_, public := newKey(t)
 	r, b := serve(t)
@@ -45,6 +47,7 @@ func TestDryRunIsNotPublished(t *testing.T) {
 }
 
 func TestPublishWithAKey(t *testing.T) {
+	tier.NeedFull(t)
 	key, public := newKey(t)
 	_, other := newKey(t)
 	folder, _ := made(t, source(t), key)
@@ -68,6 +71,7 @@ func TestPublishWithAKey(t *testing.T) {
 
 // TestPublishedByAnotherRun: no tag is moved, and the error says what happened.
 func TestPublishedByAnotherRun(t *testing.T) {
+	tier.NeedFull(t)
 	key, public := newKey(t)
 	s := source(t)
 	first, _ := made(t, s, key)
@@ -107,6 +111,7 @@ func TestPublishedByAnotherRun(t *testing.T) {
 
 // TestTagOfOthers: something that is no release has the tag of one.
 func TestTagOfOthers(t *testing.T) {
+	tier.NeedFull(t)
 	key, public := newKey(t)
 	folder, _ := made(t, source(t), key)
 	from, _ := serve(t)
@@ -151,6 +156,7 @@ func index(t *testing.T, folder string, change func(*v1.IndexManifest)) {
 
 // TestChangedFolder: whoever carries a release cannot change what is published.
 func TestChangedFolder(t *testing.T) {
+	tier.NeedFull(t)
 	const name = "org.opencontainers.image.ref.name"
 	key, public := newKey(t)
 	s := source(t)
@@ -207,6 +213,7 @@ func TestChangedFolder(t *testing.T) {
 
 // TestDamagedFolder is found before anything is uploaded.
 func TestDamagedFolder(t *testing.T) {
+	tier.NeedFull(t)
 	key, public := newKey(t)
 	folder, _ := made(t, source(t), key)
 	blob := entriesOf(t, storeOf(t, folder))[0].Descriptor.Digest

@@ -20,6 +20,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/sigstore/sigstore/pkg/cryptoutils"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/image"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/signature"
 )
@@ -45,8 +46,10 @@ var program = sync.OnceValues(func() (string, error) {
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if path, err := program(); err == nil {
-		_ = os.RemoveAll(filepath.Dir(path))
+	if tier.Full() { // no test of the quick tier builds it
+		if path, err := program(); err == nil {
+			_ = os.RemoveAll(filepath.Dir(path))
+		}
 	}
 	os.Exit(code)
 }
@@ -212,6 +215,7 @@ func content(t *testing.T, folder string) map[string]string {
 }
 
 func TestMake(t *testing.T) {
+	tier.NeedFull(t)
 	s := source(t)
 	folder, output := made(t, s, nil)
 	if !strings.Contains(output, "nothing is signed") {
@@ -254,6 +258,7 @@ func TestMake(t *testing.T) {
 
 // TestFailedReleaseLeavesNothing that would be in the way of the next, or be taken for a release.
 func TestFailedReleaseLeavesNothing(t *testing.T) {
+	tier.NeedFull(t)
 	s := source(t)
 	dist := t.TempDir()
 	broken := small()

@@ -10,10 +10,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 )
 
 // TestSums: what is downloaded from a page of files can be checked with the public key alone.
 func TestSums(t *testing.T) {
+	tier.NeedFull(t)
 	key, _ := newKey(t)
 	folder, _ := made(t, source(t), key)
 	sums, err := os.ReadFile(filepath.Join(folder, "SHA256SUMS"))
@@ -45,6 +48,7 @@ func TestSums(t *testing.T) {
 
 // TestKeyHasToBeTheCommittedOne: users know no other.
 func TestKeyHasToBeTheCommittedOne(t *testing.T) {
+	tier.NeedFull(t)
 	s := source(t)
 	key, _ := newKey(t)
 	other, _ := newKey(t)
@@ -62,6 +66,7 @@ func TestKeyHasToBeTheCommittedOne(t *testing.T) {
 
 // TestProvenanceNamesTheCompiler that the program itself names, not that of this tool.
 func TestProvenanceNamesTheCompiler(t *testing.T) {
+	tier.NeedFull(t)
 	folder, _ := made(t, source(t), nil)
 	path, err := program()
 	if err != nil {

@@ -132,7 +132,7 @@ func (v verifier) kind(ctx context.Context, item Item, got *remote.Descriptor) e
 	case KindChart:
 		return v.list.runs(content)
 	case KindPlugin:
-		return installable(content, v.list.about(KindSBOM, item.Repository, item.Digest))
+		return allDescribed(content, v.list.about(KindSBOM, item.Repository, item.Digest))
 	case KindSBOM:
 		return v.attached(ctx, item, content)
 	case KindProvenance:

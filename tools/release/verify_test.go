@@ -13,11 +13,13 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/random"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/artifact"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/signature"
 )
 
 func TestVerify(t *testing.T) {
+	tier.NeedFull(t)
 	key, public := newKey(t)
 	folder, _ := made(t, source(t), key)
 	_, other := newKey(t)
@@ -52,6 +54,7 @@ func TestVerify(t *testing.T) {
 
 // TestTampering: whatever a registry does to one item is found, and named.
 func TestTampering(t *testing.T) {
+	tier.NeedFull(t)
 	key, public := newKey(t)
 	r, b := published(t, key)
 	list := listOf(t, r, public)
@@ -135,6 +138,7 @@ func denied(part string) func(http.ResponseWriter, *http.Request) bool {
 
 // TestTagOnSomethingElse that is there and unchanged, too.
 func TestTagOnSomethingElse(t *testing.T) {
+	tier.NeedFull(t)
 	key, public := newKey(t)
 	r, _ := published(t, key)
 	other, err := random.Image(10, 1)
@@ -155,6 +159,7 @@ func TestTagOnSomethingElse(t *testing.T) {
 // TestAttachedByOthers: what scanners and others attach to a release is none of its business, whether it is there or
 // not.
 func TestAttachedByOthers(t *testing.T) {
+	tier.NeedFull(t)
 	key, public := newKey(t)
 	folder, _ := made(t, source(t), key)
 	for kind, serve := range registries() {
@@ -217,6 +222,7 @@ func TestSignatureOfSomethingElse(t *testing.T) {
 
 // TestOldReleaseUnderANewName: what is signed is not enough, it has to be the release that was asked for.
 func TestOldReleaseUnderANewName(t *testing.T) {
+	tier.NeedFull(t)
 	key, public := newKey(t)
 	r, _ := published(t, key)
 	put(t, r, listRepository, "1.0.1", imageOf(t, get(t, r, listRepository, "1.0.0")))
@@ -233,6 +239,7 @@ func TestOldReleaseUnderANewName(t *testing.T) {
 
 // TestUnsignedIsNotFound, however it came into the registry.
 func TestUnsignedIsNotFound(t *testing.T) {
+	tier.NeedFull(t)
 	folder, _ := made(t, source(t), nil)
 	r, _ := serve(t)
 	if err := r.Push(t.Context(), storeOf(t, folder), func(artifact.Entry) {}); err != nil {
@@ -247,6 +254,7 @@ func TestUnsignedIsNotFound(t *testing.T) {
 
 // TestUnsignedItem: the list's signature alone is not what cosign finds.
 func TestUnsignedItem(t *testing.T) {
+	tier.NeedFull(t)
 	key, public := newKey(t)
 	other, _ := newKey(t)
 	r, _ := published(t, key)

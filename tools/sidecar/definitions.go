@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/definition"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo"
 )
@@ -35,6 +36,7 @@ func InstallDefinitions(ctx context.Context, config *rest.Config) error {
 // Definitions returns what InstallDefinitions adds, as a stream of YAML documents. They come from the module cache, in
 // the version that tools/sidecars of the repository at root pins.
 func Definitions(ctx context.Context, root string) ([]byte, error) {
+	checkout.DependOn("tools/sidecars")
 	folder, err := moduleFolder(ctx, filepath.Join(root, "tools", "sidecars"))
 	if err != nil {
 		return nil, fmt.Errorf("finding the definitions of snapshots: %w", err)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
 )
 
@@ -47,6 +48,7 @@ func logged(path string) func(context.Context) error {
 
 // TestStart: programs get their flags, write into logs, and run until Stop.
 func TestStart(t *testing.T) {
+	tier.NeedFull(t)
 	t.Setenv("KUBECONFIG", "other")
 	s, logs := startScripts(t, `echo "$0 $* [$KUBECONFIG$FEATURE]"; exec tail -f /dev/null`)
 	for name, want := range map[string]string{
@@ -75,6 +77,7 @@ func TestStart(t *testing.T) {
 
 // TestStartSome: only the programs that are named are started.
 func TestStartSome(t *testing.T) {
+	tier.NeedFull(t)
 	s, _ := startScripts(t, "exec tail -f /dev/null", Resizer)
 	if len(s.running) != 1 || s.running[0].name != Resizer {
 		t.Errorf("these run: %+v, want %s", s.running, Resizer)
@@ -86,6 +89,7 @@ func TestStartSome(t *testing.T) {
 
 // TestProgramsEnd: the error has the end of the log of each program that has ended, also of one that reports no error.
 func TestProgramsEnd(t *testing.T) {
+	tier.NeedFull(t)
 	s, _ := startScripts(t, `case $0 in
 		*/csi-resizer) echo bad flag; exit 2;;
 		*/csi-attacher) echo lost the driver; exit 0;;

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode"
 )
@@ -37,6 +38,7 @@ type cluster struct {
 
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
+	tier.NeedFull(t) // tests of the full tier, and the demo, use all of this
 	config := controlplanetest.Get(t).Config()
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {

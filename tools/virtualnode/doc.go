@@ -15,7 +15,7 @@
 //	err = node.Stop(ctx)
 //
 // What is like on a real node: the Node object as kubelet registers it with
-// --cloud-provider=external, leases, pod status and conditions, restarts with back-off, httpGet
+// --cloud-provider=external, leases, pod status and conditions, restarts, httpGet readiness
 // probes, volumes from ConfigMaps, Secrets and tokens with atomic updates, graceful
 // deletion, TCP node ports and health check node ports by EndpointSlices and
 // externalTrafficPolicy. Network.Dial stands in for the packets of a load balancer with ipMode VIP.
@@ -27,8 +27,8 @@
 // system, the network and the user of this process; limits and security contexts are not
 // enforced. Pod addresses are known only here: nothing but probes and node ports reaches them.
 // Cluster IPs, host ports, UDP, session affinity and cluster DNS do not exist. Exec, logs and
-// port-forward are not served (see Node.Logs). A pod has one container, which always restarts; its
-// environment has values and fields of the pod. One that needs anything else, such as more
-// containers, lifecycle hooks, other probes, subPath, optional or other volumes, waits with a message
-// that says so.
+// port-forward are not served (see Node.Logs). A pod has one container, which always restarts, a second
+// after its end and without back-off; its environment has values and fields of the pod. Its liveness
+// probe is not made. One that needs anything else, such as more containers, lifecycle hooks, other
+// probes, subPath, optional or other volumes, waits with a message that says so.
 package virtualnode

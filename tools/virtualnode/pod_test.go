@@ -110,29 +110,6 @@ func TestProgramSeesChanges(t *testing.T) {
 	c.pod(t, "daemon", "is ready again", ready)
 }
 
-func TestLivenessRestarts(t *testing.T) {
-	c := newCluster(t)
-	node := c.start(t, "one", "127.0.73.3", nil)
-	c.createSettings(t, "a: 1\n")
-	spec := c.programSpec(17001)
-	spec.Containers[0].LivenessProbe = &corev1.Probe{
-		ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/unknown",
-			Port: spec.Containers[0].ReadinessProbe.HTTPGet.Port}},
-		InitialDelaySeconds: 2,
-		PeriodSeconds:       1,
-		FailureThreshold:    1,
-	}
-	c.createPod(t, "daemon", spec)
-	c.pod(t, "daemon", "has been restarted", func(p *corev1.Pod) bool {
-		return len(p.Status.ContainerStatuses) == 1 && p.Status.ContainerStatuses[0].RestartCount >= 1
-	})
-	c.event(t, "daemon", "Killing", "failed liveness probe, will be restarted")
-	log, err := os.ReadFile(node.Logs(c.namespace, "daemon", "main"))
-	if err != nil || !strings.Contains(string(log), "terminated\n") {
-		t.Errorf("log = %q, %v; want that it was asked to end", log, err)
-	}
-}
-
 // The files of a pod are for its user alone, and nothing of them is left when it has gone.
 func TestPodDirectory(t *testing.T) {
 	c := newCluster(t)

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -23,6 +22,7 @@ import (
 	fakediscovery "k8s.io/client-go/discovery/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 	"github.com/thalassa-cloud/thalassa-ccm/src/plugin"
 	"github.com/thalassa-cloud/thalassa-ccm/src/plugin/terminal"
@@ -367,7 +367,7 @@ func TestDoctorInATerminal(t *testing.T) {
 
 // TestSupportedVersions: the versions in the check are those of the chart.
 func TestSupportedVersions(t *testing.T) {
-	page, err := os.ReadFile(filepath.FromSlash("../../../charts/thalassa-ccm/README.md"))
+	page, err := os.ReadFile(checkout.Path(t, "charts/thalassa-ccm/README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

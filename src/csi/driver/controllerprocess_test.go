@@ -19,6 +19,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/build"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/openapi/openapitest"
 )
 
@@ -170,15 +171,14 @@ func TestDefect18_KubeconfigIsUsed(t *testing.T) {
 
 // The examples that the documents about volumes name exist.
 func TestDefect18_ExamplesExist(t *testing.T) {
-	root := filepath.FromSlash("../../..")
 	example := regexp.MustCompile(`\bexamples/[\w./-]+\w`)
 	found := 0
 	for _, page := range []string{"README.md", "charts/thalassa-csi/README.md", "docs/guides/volumes.md",
 		"docs/guides/migrate-csi.md", "docs/guides/gitops.md"} {
-		text := read(t, filepath.Join(root, page))
+		text := read(t, page)
 		for _, name := range example.FindAllString(text, -1) {
 			found++
-			if _, err := os.Stat(filepath.Join(root, name)); err != nil {
+			if _, err := os.Stat(checkout.Path(t, name)); err != nil {
 				t.Errorf("%s names %s: %v", page, name, err)
 			}
 		}
@@ -186,15 +186,15 @@ func TestDefect18_ExamplesExist(t *testing.T) {
 	if found == 0 {
 		t.Error("the documents name no examples")
 	}
-	if volume := read(t, filepath.Join(root, "docs", "guides", "volumes.md")); !strings.Contains(volume,
-		"(../../examples/volume.yaml)") {
+	if !strings.Contains(read(t, "docs/guides/volumes.md"), "(../../examples/volume.yaml)") {
 		t.Error("docs/guides/volumes.md does not lead to examples/volume.yaml")
 	}
 }
 
-func read(t *testing.T, path string) string {
+// read returns the content of a file of the repository.
+func read(t *testing.T, name string) string {
 	t.Helper()
-	content, err := os.ReadFile(path)
+	content, err := os.ReadFile(checkout.Path(t, name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +203,7 @@ func read(t *testing.T, path string) string {
 
 // The table of docs/guides/credentials.md has the requests that the driver sends to the cloud, and no others.
 func TestRequestsAreDocumented(t *testing.T) {
-	page := read(t, filepath.FromSlash("../../../docs/guides/credentials.md"))
+	page := read(t, "docs/guides/credentials.md")
 	_, section, _ := strings.Cut(page, "### Permissions of the CSI driver")
 	section, _, _ = strings.Cut(section, "\n## ")
 	var documented []string

@@ -17,6 +17,7 @@ const (
 // AsUser calls f as an ordinary user, also in a test that runs as root, and returns its error. Only the thread that
 // calls f loses root: other goroutines that f starts keep it.
 func AsUser(f func() error) error {
+	dependOnUser()
 	if os.Geteuid() != 0 {
 		return f()
 	}

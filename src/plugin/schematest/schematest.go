@@ -8,16 +8,17 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"sigs.k8s.io/yaml"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 )
 
-// Require checks what a command with these arguments printed, if that is JSON or YAML. File is the path of the schema,
-// docs/reference/kubectl-thalassa.schema.json.
-func Require(tb testing.TB, file string, args []string, printed string) {
+// Require checks what a command with these arguments printed, if that is JSON or YAML.
+func Require(tb testing.TB, args []string, printed string) {
 	tb.Helper()
 	if printed == "" || !slices.Contains(args, "json") && !slices.Contains(args, "yaml") {
 		return
 	}
-	schema, err := jsonschema.NewCompiler().Compile(file)
+	schema, err := jsonschema.NewCompiler().Compile(checkout.Path(tb, "docs/reference/kubectl-thalassa.schema.json"))
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -7,14 +7,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 )
 
 // TestCheckNamesWhatIsStale, and writes nothing.
 func TestCheckNamesWhatIsStale(t *testing.T) {
 	root := t.TempDir()
 	for _, folder := range []string{"charts", "kustomize"} {
-		from := os.DirFS(filepath.Join(repotest.Root(t), folder))
+		from := os.DirFS(checkout.Path(t, folder))
 		if err := os.CopyFS(filepath.Join(root, folder), from); err != nil {
 			t.Fatal(err)
 		}

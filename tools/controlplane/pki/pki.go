@@ -11,6 +11,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -67,6 +68,24 @@ func NewAuthority(name string) (*Authority, error) {
 	pair, cert, key, err := a.issue(template)
 	if err != nil {
 		return nil, err
+	}
+	return &Authority{pair: pair, cert: cert, key: key}, nil
+}
+
+// LoadAuthority returns the authority that the pair of another one is of, so that both sign alike.
+func LoadAuthority(pair Pair) (*Authority, error) {
+	certBlock, _ := pem.Decode(pair.Cert)
+	keyBlock, _ := pem.Decode(pair.Key)
+	if certBlock == nil || keyBlock == nil {
+		return nil, errors.New("loading a certificate authority: its certificate or its key is not PEM")
+	}
+	cert, err := x509.ParseCertificate(certBlock.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("loading a certificate authority: %w", err)
+	}
+	key, err := x509.ParseECPrivateKey(keyBlock.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("loading the key of a certificate authority: %w", err)
 	}
 	return &Authority{pair: pair, cert: cert, key: key}, nil
 }

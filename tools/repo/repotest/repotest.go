@@ -8,17 +8,22 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/thalassa-cloud/thalassa-ccm/tools/repo"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 )
 
-// Root returns the absolute path of the repository that the test is in. The test fails outside of one.
-func Root(tb testing.TB) string {
+// Root returns the absolute path of the repository for a test that reads nothing of it except the named files and
+// folders. Without names, the test depends on all files. The test fails outside of a clone.
+func Root(tb testing.TB, names ...string) string {
 	tb.Helper()
-	dir, err := repo.Root()
+	if len(names) == 0 {
+		return checkout.Path(tb, checkout.Everything)
+	}
+	root, err := checkout.Root()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return dir
+	checkout.DependOn(names...)
+	return root
 }
 
 // Replace replaces a text in a file, everywhere. The test fails when the text is not there: nothing would have changed.
@@ -43,7 +48,7 @@ func Command(tb testing.TB, name string) (path string) {
 	path = filepath.Join(tb.TempDir(), name)
 	build := exec.CommandContext(tb.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-o", path,
 		"./tools/cmd/"+name)
-	build.Dir, build.Env = Root(tb), append(os.Environ(), "CGO_ENABLED=0")
+	build.Dir, build.Env = Root(tb, "src", "tools", "go.work"), append(os.Environ(), "CGO_ENABLED=0")
 	if output, err := build.CombinedOutput(); err != nil {
 		tb.Fatalf("building tools/cmd/%s: %v\n%s", name, err, output)
 	}

@@ -10,7 +10,8 @@ import (
 )
 
 func TestRoot(t *testing.T) {
-	if _, err := os.Stat(filepath.Join(Root(t), "tools", "repo", "repotest", "repotest_test.go")); err != nil {
+	root := Root(t, "tools/repo")
+	if _, err := os.Stat(filepath.Join(root, "tools", "repo", "repotest", "repotest_test.go")); err != nil {
 		t.Error(err)
 	}
 }

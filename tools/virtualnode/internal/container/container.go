@@ -62,7 +62,6 @@ func (k *Container) Status() corev1.ContainerStatus {
 // Run keeps the container running until ctx ends; then it stops it with the grace period.
 func (k *Container) Run(ctx context.Context) {
 	k.waiting(ReasonCreating, "")
-	var crashed crashes
 	for ctx.Err() == nil {
 		instance := k.start(ctx)
 		if instance == nil {
@@ -72,19 +71,14 @@ func (k *Container) Run(ctx context.Context) {
 		k.running(began)
 		exit := k.attend(ctx, instance)
 		k.terminated(began, exit)
-		if ctx.Err() != nil || !k.backOff(ctx, crashed.after(time.Since(began))) {
+		if !pause(ctx, restartPause) {
 			return
 		}
 	}
 }
 
-// Kubelet's figures: the first restart is immediate, the next one waits for ten seconds, then the
-// wait doubles up to five minutes. A run of ten minutes starts over.
-const (
-	crashFirst = 10 * time.Second
-	crashMax   = 5 * time.Minute
-	crashReset = 10 * time.Minute
-)
+// restartPause is the time between the end of a run and the next one.
+const restartPause = time.Second
 
 // A container that cannot be started is tried again at these intervals. Kubelet takes longer for
 // some causes; a missing Secret that appears should not keep people waiting.
@@ -92,22 +86,6 @@ const (
 	startFirst = time.Second
 	startMax   = 10 * time.Second
 )
-
-func doubling(first, limit time.Duration) wait.Backoff {
-	return wait.Backoff{Duration: first, Factor: 2, Cap: limit, Steps: math.MaxInt}
-}
-
-// crashes is the pause between a crash and the restart.
-type crashes struct{ wait.Backoff }
-
-// after returns the pause after a run that lasted for the given time.
-func (c *crashes) after(run time.Duration) time.Duration {
-	if run >= crashReset || c.Duration == 0 {
-		c.Backoff = doubling(crashFirst, crashMax)
-		return 0
-	}
-	return c.Step()
-}
 
 // pause reports false when ctx ended first.
 func pause(ctx context.Context, d time.Duration) bool {
@@ -121,7 +99,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 
 // start tries until a run has been started; nil when ctx ended first.
 func (k *Container) start(ctx context.Context) Instance {
-	retry := doubling(startFirst, startMax)
+	retry := wait.Backoff{Duration: startFirst, Factor: 2, Cap: startMax, Steps: math.MaxInt}
 	for {
 		instance, err := k.config.Start(ctx)
 		if err == nil {
@@ -150,38 +128,26 @@ func (k *Container) refused(err error) {
 	k.config.Event(corev1.EventTypeWarning, event, err.Error())
 }
 
-// backOff waits before a restart.
-func (k *Container) backOff(ctx context.Context, d time.Duration) bool {
-	if d == 0 {
-		return true
-	}
-	message := fmt.Sprintf("back-off %s restarting failed container=%s pod=%s", d, k.config.Spec.Name, k.config.Pod)
-	k.waiting(ReasonCrashLoop, message)
-	k.config.Event(corev1.EventTypeWarning, "BackOff", message)
-	return pause(ctx, d)
-}
-
-// attend probes a run until it ends, and ends it when it is unhealthy or when ctx ends.
+// attend follows the readiness of a run until it ends, and ends it when ctx ends.
 func (k *Container) attend(ctx context.Context, instance Instance) Exit {
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	unhealthy := make(chan struct{}, 1)
 	var probes sync.WaitGroup
 	defer probes.Wait()
 	defer cancel()
-	k.probe(ctx, run, &probes, unhealthy)
+	if spec := k.config.Spec.ReadinessProbe; spec != nil {
+		probes.Go(func() { k.probe(run, spec) })
+	}
 	select {
 	case <-instance.Done():
-	case <-unhealthy:
-		k.kill(instance, fmt.Sprintf("Container %s failed liveness probe, will be restarted", k.config.Spec.Name))
 	case <-ctx.Done():
-		k.kill(instance, "Stopping container "+k.config.Spec.Name)
+		k.kill(instance)
 	}
 	return instance.Exit()
 }
 
 // kill stops the run within the grace period.
-func (k *Container) kill(instance Instance, why string) {
-	k.config.Event(corev1.EventTypeNormal, "Killing", why)
+func (k *Container) kill(instance Instance) {
+	k.config.Event(corev1.EventTypeNormal, "Killing", "Stopping container "+k.config.Spec.Name)
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
@@ -195,35 +161,14 @@ func (k *Container) kill(instance Instance, why string) {
 	}
 }
 
-// probe starts the probes of one run. Readiness is followed to the end of the run, liveness until
-// the container is asked to stop (ctx).
-func (k *Container) probe(ctx, run context.Context, probes *sync.WaitGroup, unhealthy chan<- struct{}) {
-	if spec := k.config.Spec.ReadinessProbe; spec != nil {
-		probes.Go(func() { k.loop(run, "Readiness", spec, k.setReady) })
-	}
-	if spec := k.config.Spec.LivenessProbe; spec != nil {
-		alive, cancel := context.WithCancel(run)
-		stop := context.AfterFunc(ctx, cancel)
-		probes.Go(func() {
-			defer cancel()
-			defer stop()
-			k.loop(alive, "Liveness", spec, func(ok bool) {
-				if !ok {
-					unhealthy <- struct{}{}
-					cancel()
-				}
-			})
-		})
-	}
-}
-
-func (k *Container) loop(ctx context.Context, name string, spec *corev1.Probe, verdict func(bool)) {
+// probe follows the readiness of one run until ctx ends.
+func (k *Container) probe(ctx context.Context, spec *corev1.Probe) {
 	probe.Loop{
 		Spec:  spec,
 		Check: func(ctx context.Context) error { return k.config.Check(ctx, spec) },
 		Failed: func(err error) {
-			k.config.Event(corev1.EventTypeWarning, "Unhealthy", fmt.Sprintf("%s probe failed: %v", name, err))
+			k.config.Event(corev1.EventTypeWarning, "Unhealthy", fmt.Sprintf("Readiness probe failed: %v", err))
 		},
-		Verdict: verdict,
+		Verdict: k.setReady,
 	}.Run(ctx)
 }

@@ -1,6 +1,6 @@
-// Package container keeps one container of a pod running: starts it, probes it, restarts it with
-// back-off and reports its state, by kubelet's rules. What a container really is, a process or a
-// server inside this process, is behind Instance.
+// Package container keeps one container of a pod running: starts it, probes its readiness, restarts
+// it and reports its state. What a container really is, a process or a server inside this process,
+// is behind Instance.
 package container
 
 import "time"
@@ -30,7 +30,6 @@ type Exit struct {
 const (
 	ReasonCreating  = "ContainerCreating"
 	ReasonConfig    = "CreateContainerConfigError"
-	ReasonCrashLoop = "CrashLoopBackOff"
 	ReasonRun       = "RunContainerError"
 	ReasonImagePull = "ImagePullBackOff"
 )

@@ -19,7 +19,7 @@ func probeEvery(seconds, failures int32) *corev1.Probe {
 }
 
 func TestProbes(t *testing.T) {
-	readiness, liveness := probeEvery(1, 1), probeEvery(1, 2)
+	readiness := probeEvery(1, 1)
 	failure := errors.New("no")
 	between := func(from, to, now time.Duration) error {
 		if from <= now && now < to {
@@ -37,10 +37,9 @@ func TestProbes(t *testing.T) {
 			func(_ *corev1.Probe, since time.Duration) error { return between(3*time.Second, 5*time.Second, since) },
 			[]string{"0s ContainerCreating", "0s run 0 started true ready false", "0s run 0 started true ready true",
 				"3s run 0 started true ready false", "5s run 0 started true ready true", "20s terminated 0"}},
-		{"liveness fails", corev1.Container{Name: "main", LivenessProbe: liveness},
-			func(_ *corev1.Probe, since time.Duration) error { return between(6*time.Second, 8*time.Second, since) },
-			[]string{"0s ContainerCreating", "0s run 0 started true ready true", "7s terminated 0",
-				"7s run 1 started true ready true", "20s terminated 0"}},
+		{"liveness is not checked", corev1.Container{Name: "main", LivenessProbe: probeEvery(1, 1)},
+			func(*corev1.Probe, time.Duration) error { return failure },
+			[]string{"0s ContainerCreating", "0s run 0 started true ready true", "20s terminated 0"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -61,12 +60,11 @@ func TestProbes(t *testing.T) {
 	}
 }
 
-// A container that is being stopped is no longer checked for life, but still for readiness: it
-// fails its readiness probe when it is overloaded.
+// The readiness of a container that is being stopped is still checked.
 func TestProbesWhileStopping(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &history{}
-		spec := corev1.Container{Name: "main", ReadinessProbe: probeEvery(1, 1), LivenessProbe: probeEvery(1, 1)}
+		spec := corev1.Container{Name: "main", ReadinessProbe: probeEvery(1, 1)}
 		c := h.config(&spec, func(context.Context) (Instance, error) {
 			return newRun(0, 10*time.Second, Exit{}), nil
 		})

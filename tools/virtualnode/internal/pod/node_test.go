@@ -371,7 +371,7 @@ func TestCannotStart(t *testing.T) {
 			s.Containers[0].StartupProbe = &corev1.Probe{}
 		},
 		"CreateContainerConfigError: virtual nodes support httpGet probes without host": func(s *corev1.PodSpec) {
-			s.Containers[0].LivenessProbe = &corev1.Probe{}
+			s.Containers[0].ReadinessProbe = &corev1.Probe{}
 		},
 	} {
 		synctest.Test(t, func(t *testing.T) {

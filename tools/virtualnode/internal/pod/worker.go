@@ -169,7 +169,7 @@ func (w *worker) launch(ctx context.Context, spec *corev1.Container) (container.
 	})
 }
 
-// supported refuses what would otherwise be left out silently.
+// supported refuses what would otherwise be left out silently. Liveness probes are left out, as the package says.
 func supported(pod *corev1.Pod, c *corev1.Container) error {
 	switch {
 	case len(pod.Spec.Containers) > 1:
@@ -185,7 +185,7 @@ func supported(pod *corev1.Pod, c *corev1.Container) error {
 	case c.StartupProbe != nil:
 		return errors.New("virtual nodes support no startup probes")
 	}
-	return errors.Join(probe.Supported(c.LivenessProbe), probe.Supported(c.ReadinessProbe))
+	return probe.Supported(c.ReadinessProbe)
 }
 
 // addressed returns the pod with its addresses in its status, which the API server may not have

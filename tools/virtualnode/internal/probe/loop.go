@@ -1,4 +1,4 @@
-// Package probe checks whether containers are alive and ready: kubelet's httpGet probes.
+// Package probe checks whether containers are ready: kubelet's httpGet probes.
 package probe
 
 import (

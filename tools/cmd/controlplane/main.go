@@ -1,0 +1,67 @@
+// Command controlplane builds Kubernetes itself for tests and the demo, and says how far it is: the first time takes
+// minutes. For tests it also runs a control plane that all of them share.
+//
+//	controlplane build lab
+//	controlplane build sidecars
+//	controlplane run --dir=FOLDER
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/program"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/testrun"
+)
+
+// usage is the error for a command line that is none of those above.
+var usage = errors.New("use one of: controlplane build lab, controlplane build sidecars, controlplane run --dir=FOLDER")
+
+func main() {
+	os.Exit(program.Run("controlplane", os.Stderr, func(ctx context.Context) error { return run(ctx, os.Args[1:]) }))
+}
+
+func run(ctx context.Context, arguments []string) error {
+	if len(arguments) != 2 {
+		return usage
+	}
+	dir, isDir := strings.CutPrefix(arguments[1], "--dir=")
+	switch {
+	case arguments[0] == "build" && arguments[1] == "lab":
+		return build(ctx, controlplane.Build)
+	case arguments[0] == "build" && arguments[1] == "sidecars":
+		return build(ctx, controlplane.BuildSidecars)
+	case arguments[0] == "run" && isDir:
+		return serve(ctx, dir)
+	}
+	return usage
+}
+
+// build builds in this repository, into bin/lab or bin/sidecars.
+func build(ctx context.Context, into func(context.Context, string, func(string)) (string, error)) error {
+	root, err := checkout.Root()
+	if err != nil {
+		return err
+	}
+	_, err = into(ctx, root, func(progress string) { fmt.Println(progress) })
+	return err
+}
+
+// serve runs a control plane until the context ends. What tests ask of it is in its folder. It says when it is ready.
+func serve(ctx context.Context, dir string) error {
+	plane, err := controlplane.Start(ctx, controlplane.Options{Dir: dir,
+		Progress: func(progress string) { fmt.Println(progress) },
+		// Tests give Nodes the networks of their pods, or have the program do it.
+		Flags: map[string][]string{controlplane.ControllerManager: {"--allocate-node-cidrs=false"}}})
+	if err != nil {
+		return err
+	}
+	fmt.Print(testrun.ReadyLine)
+	<-ctx.Done()
+	return plane.Stop()
+}

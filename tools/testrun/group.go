@@ -1,0 +1,70 @@
+package testrun
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
+)
+
+// clusters is the package by which tests use the control plane of the run, which one package has at a time.
+const clusters = "github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
+
+// group is what one go command tests. With the race detector, which makes tests many times as slow, it is the quick tier,
+// and the full tier tests the same packages without it, too.
+type group struct {
+	packages []string
+	race     bool
+}
+
+// plan is what runs at the same time: two lists of groups, each of which runs one after the other. Tests of a package in
+// waiting wait for the control plane most of the time, and would keep others from running.
+type plan struct{ running, waiting []group }
+
+// plan divides the packages.
+func (o Options) plan(ctx context.Context) (plan, error) {
+	const format = `{{.ImportPath}}{{"\t"}}{{.Dir}}{{"\t"}}{{join .TestImports " "}} {{join .XTestImports " "}}`
+	command := exec.CommandContext(ctx, "go", append([]string{"list", "-e", "-f", format}, o.Packages...)...)
+	command.Dir, command.Stderr = o.Root, o.Out
+	list, err := command.Output()
+	if err != nil {
+		return plan{}, fmt.Errorf("listing the packages to test: %w", err)
+	}
+	raced, others, waiting := group{race: true}, group{race: o.Race == Everywhere}, group{race: o.Race == Everywhere}
+	for line := range strings.Lines(string(list)) {
+		fields := strings.Split(line, "\t")
+		if !tier.Full() && isSlow(fields[0]) && strings.Contains(strings.Join(o.Packages, " "), "...") {
+			continue
+		}
+		name, isRaced := fields[0], o.Race == Own && o.isRaced(fields[1])
+		switch {
+		case slices.Contains(strings.Fields(fields[2]), clusters):
+			waiting.packages = append(waiting.packages, name)
+		case isRaced:
+			raced.packages = append(raced.packages, name)
+			if tier.Full() {
+				others.packages = append(others.packages, name)
+			}
+		default:
+			others.packages = append(others.packages, name)
+		}
+	}
+	return plan{notEmpty(raced, others), notEmpty(waiting)}, nil
+}
+
+// isSlow reports whether a package has tests of the full tier only: there is no use in building it for the quick one.
+func isSlow(name string) bool { return strings.Contains(name, "/thalassa-ccm/ci/slow/") }
+
+func notEmpty(groups ...group) []group {
+	return slices.DeleteFunc(groups, func(g group) bool { return len(g.packages) == 0 })
+}
+
+// isRaced reports whether a package's folder is one whose tests run with the race detector.
+func (o Options) isRaced(dir string) bool {
+	below, err := filepath.Rel(filepath.Join(o.Root, raced), dir)
+	return err == nil && filepath.IsLocal(below)
+}

@@ -1,0 +1,212 @@
+package testrun
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/renameio/v2"
+	"golang.org/x/sys/unix"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/process"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/testrun/share"
+)
+
+const (
+	// headerLimit bounds how long a test may take to send its request.
+	headerLimit = 10 * time.Second
+	// stopLimit is how long the control plane may take to end.
+	stopLimit = 30 * time.Second
+)
+
+// Server gives the tests of a run what they share: programs, each of which is built at most once, and one control plane.
+// Nothing is built or started before a test asks for it, so a run whose results are all reused builds and starts nothing.
+type Server struct {
+	root, dir string
+	out       io.Writer
+	secret    string
+	lock      *os.File
+	http      *http.Server
+	user      chan struct{}   // has an element while a process uses the control plane
+	ctx       context.Context //nolint:containedctx // the run, which ends what tests have asked for
+	cancel    context.CancelFunc
+
+	mu     sync.Mutex
+	builds map[string]func() error
+	plane  func() error // starts it once
+	child  *process.Process
+}
+
+// Serve starts a server for a run in the repository at root. It keeps its files in dist/test there and writes what is
+// built to out. Stop ends it.
+func Serve(ctx context.Context, root string, out io.Writer) (*Server, error) {
+	s := &Server{root: root, dir: filepath.Join(root, "dist", "test"), out: out, secret: rand.Text(),
+		user: make(chan struct{}, 1), builds: map[string]func() error{}}
+	s.ctx, s.cancel = context.WithCancel(ctx)
+	s.plane = sync.OnceValue(s.startPlane)
+	if err := s.lockDir(); err != nil {
+		return nil, err
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("listening for tests: %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /make", s.make)
+	mux.HandleFunc("POST /control-plane", s.lend)
+	s.http = &http.Server{Handler: s.authorized(mux), ReadHeaderTimeout: headerLimit}
+	go func() { _ = s.http.Serve(listener) }() // ends with Close
+	address := fmt.Sprintf("http://test:%s@%s", s.secret, listener.Addr())
+	if err := renameio.WriteFile(s.addressFile(), []byte(address), 0o600); err != nil {
+		return nil, errors.Join(fmt.Errorf("saying where the server of the test run is: %w", err), s.http.Close())
+	}
+	return s, nil
+}
+
+// lockDir makes the folder of the run, and waits for another run that uses it. The kernel takes the lock back from a process
+// that ends.
+func (s *Server) lockDir() error {
+	if err := os.MkdirAll(s.dir, 0o755); err != nil {
+		return fmt.Errorf("making the folder of the test run: %w", err)
+	}
+	lock, err := os.OpenFile(filepath.Join(s.dir, "lock"), os.O_CREATE|os.O_RDONLY, 0o644)
+	if err != nil {
+		return fmt.Errorf("opening the lock of the test run: %w", err)
+	}
+	s.lock = lock
+	for how := unix.LOCK_EX | unix.LOCK_NB; ; how = unix.LOCK_EX {
+		err := unix.Flock(int(lock.Fd()), how)
+		switch {
+		case errors.Is(err, unix.EWOULDBLOCK):
+			_, _ = fmt.Fprintln(s.out, "waiting for another run of the tests in this folder")
+		case err != nil && !errors.Is(err, unix.EINTR):
+			return fmt.Errorf("locking %q: %w", lock.Name(), err)
+		case err == nil:
+			return nil
+		}
+	}
+}
+
+// addressFile is the file that share.AddressEnv names.
+func (s *Server) addressFile() string { return filepath.Join(s.dir, "server") }
+
+// Env returns the variable of the environment by which tests find the server.
+func (s *Server) Env() string { return share.AddressEnv + "=" + s.addressFile() }
+
+// Stop ends the control plane and the server. The error is that of a component that ended by itself before.
+func (s *Server) Stop() error {
+	s.cancel()
+	errs := []error{s.http.Close(), os.Remove(s.addressFile())}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.child != nil {
+		errs = append(errs, s.child.Stop(stopLimit))
+	}
+	return errors.Join(append(errs, s.lock.Close())...)
+}
+
+// authorized refuses whoever does not know the secret in the address file: other users of this machine.
+func (s *Server) authorized(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, secret, _ := r.BasicAuth(); subtle.ConstantTimeCompare([]byte(secret), []byte(s.secret)) != 1 {
+			http.Error(w, "the request has not the secret of this test run", http.StatusUnauthorized)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// make builds the target that the parameter of the request names.
+func (s *Server) make(w http.ResponseWriter, r *http.Request) {
+	target := r.FormValue("target")
+	if err := s.build(target)(); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+	}
+}
+
+// build returns the function that builds a target of the Makefile once.
+func (s *Server) build(target string) func() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.builds[target] == nil {
+		s.builds[target] = sync.OnceValue(func() error { return share.Build(s.ctx, s.root, target, s.out) })
+	}
+	return s.builds[target]
+}
+
+// lend answers with the folder of the control plane, which the test has until it ends the request.
+func (s *Server) lend(w http.ResponseWriter, r *http.Request) {
+	select {
+	case s.user <- struct{}{}:
+		defer func() { <-s.user }()
+	case <-r.Context().Done():
+		return // the test has ended
+	}
+	if err := s.plane(); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	_, _ = fmt.Fprintln(w, s.planeDir())
+	_ = http.NewResponseController(w).Flush()
+	<-r.Context().Done()
+}
+
+func (s *Server) planeDir() string { return filepath.Join(s.dir, "control-plane") }
+
+// startPlane starts the program that runs the control plane, and waits until it says that it is ready.
+func (s *Server) startPlane() error {
+	if err := s.build("bin/controlplane")(); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(s.planeDir()); err != nil {
+		return fmt.Errorf("removing the control plane of an earlier test run: %w", err)
+	}
+	ready := &readiness{done: make(chan struct{})}
+	child, err := process.Start(s.ctx, process.Spec{
+		Name: "the control plane of the test run", Path: filepath.Join(s.root, "bin", "controlplane"),
+		Args: []string{"run", "--dir=" + s.planeDir()}, Dir: s.root, Log: io.MultiWriter(ready, s.out), Grace: stopLimit,
+	})
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.child = child
+	s.mu.Unlock()
+	select {
+	case <-ready.done:
+		return nil
+	case <-child.Done():
+		return fmt.Errorf("%w\n%s", errors.Join(errors.New("the control plane of the test run ended before it was ready"),
+			child.Err()), child.Tail())
+	}
+}
+
+// readiness waits for a line of the program that runs the control plane.
+type readiness struct {
+	seen bytes.Buffer
+	done chan struct{}
+}
+
+// ReadyLine is what the program that runs the control plane writes when it is ready.
+const ReadyLine = "ready\n"
+
+// Write implements io.Writer.
+func (r *readiness) Write(p []byte) (int, error) {
+	before := strings.Contains(r.seen.String(), ReadyLine)
+	r.seen.Write(p)
+	if !before && strings.Contains(r.seen.String(), ReadyLine) {
+		close(r.done)
+	}
+	return len(p), nil
+}
