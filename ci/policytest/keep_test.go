@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
 )
@@ -198,6 +199,7 @@ func filled(prefix, start, value string) map[string]string {
 // TestLargestServices are judged, too: an evaluation that costs more than the API server allows would let everything
 // through.
 func TestLargestServices(t *testing.T) {
+	tier.NeedFull(t)
 	client, namespace := cluster(t)
 	prefix := thalassa.Annotations().Prefix()
 	install(t, client, namespace, rendered(t, "thalassa-ccm"), prefix)
@@ -239,6 +241,7 @@ func TestLargestServices(t *testing.T) {
 // TestLargerServicesAreNotJudged: it would keep the API server busy for half a minute. The controller manager reads
 // their annotations.
 func TestLargerServicesAreNotJudged(t *testing.T) {
+	tier.NeedFull(t)
 	client, namespace := cluster(t)
 	prefix := thalassa.Annotations().Prefix()
 	install(t, client, namespace, rendered(t, "thalassa-ccm"), prefix)
@@ -276,6 +279,7 @@ func short(err error) string {
 
 // TestManyKnownAnnotations: there may be more annotations one day, and still the largest Service is judged.
 func TestManyKnownAnnotations(t *testing.T) {
+	tier.NeedFull(t)
 	client, namespace := cluster(t)
 	registry := annotation.NewRegistry("many.example.com/")
 	all := map[string]string{}

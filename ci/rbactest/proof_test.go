@@ -139,7 +139,8 @@ func runs() []profile {
 		"self-managed cloud-node-controller+cloud-node-lifecycle-controller+service-lb-controller",
 		"accounts cloud-node-controller+cloud-node-lifecycle-controller+service-lb-controller",
 		"managed cloud-node-controller+cloud-node-lifecycle-controller+service-lb-controller",
-		"accounts of the release", "orphans by accounts", "workload identity by accounts", "routes", "networks alone",
+		"accounts of the release", "orphans by accounts", "workload identity by accounts", "routes",
+		"networks alone",
 		"routes and networks by accounts",
 	}
 	return slices.DeleteFunc(profiles(), func(p profile) bool { return !slices.Contains(quick, p.name) })

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/openapi"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/openapi/openapitest"
 )
 
@@ -17,6 +18,16 @@ func NewDescribed(tb testing.TB, cfg Config) (*Emulator, error) {
 	tb.Helper()
 	cfg.Middleware = openapitest.Middleware(tb)
 	return New(cfg)
+}
+
+// document is the OpenAPI document.
+func document(t *testing.T) *openapi.Document {
+	t.Helper()
+	checker, err := openapitest.Shared()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return checker.Document()
 }
 
 // TestMain fails if the tests used not all operations that the OpenAPI document describes.

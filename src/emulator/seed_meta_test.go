@@ -58,13 +58,16 @@ func fresh(t *testing.T, e *Emulator) Seed {
 
 // What requests made is accepted in a seed, and the meta data of each object there is checked.
 func TestSeedsWithBadMetaDataAreRefused(t *testing.T) {
-	e := overfilled(t)
-	if _, err := NewDescribed(t, Config{Seed: fresh(t, e)}); err != nil {
-		t.Fatal(err)
+	seed := fresh(t, overfilled(t))
+	accepted := func() {
+		t.Helper()
+		if _, err := NewDescribed(t, Config{Seed: seed}); err != nil {
+			t.Fatal(err)
+		}
 	}
+	accepted()
 	kinds := map[string]bool{}
-	original := fresh(t, e)
-	for i, object := range describedIn("", reflect.ValueOf(original)) {
+	for _, object := range describedIn("", reflect.ValueOf(&seed).Elem()) {
 		kind := object.value.Type().String()
 		if kinds[kind] {
 			continue
@@ -75,18 +78,20 @@ func TestSeedsWithBadMetaDataAreRefused(t *testing.T) {
 			"Labels":      map[string]string{"a": "b c"},
 			"Annotations": map[string]string{"a b": "c"},
 		} {
-			seed := fresh(t, e)
-			value := describedIn("", reflect.ValueOf(&seed).Elem())[i].value.FieldByName(field)
+			value := object.value.FieldByName(field)
 			if !value.IsValid() {
 				continue // such as annotations of machine images
 			}
+			right := reflect.ValueOf(value.Interface())
 			value.Set(reflect.ValueOf(bad))
 			want := "seed: " + object.place + "." + strings.ToLower(field)
 			if _, err := NewDescribed(t, Config{Seed: seed}); err == nil || !strings.HasPrefix(err.Error(), want) {
 				t.Errorf("%s of %s: error %v, want one that begins with %q", field, kind, err, want)
 			}
+			value.Set(right)
 		}
 	}
+	accepted()
 	if len(kinds) < 30 {
 		t.Errorf("only %d kinds of objects have labels: %v", len(kinds), kinds)
 	}

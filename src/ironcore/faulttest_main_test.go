@@ -318,7 +318,9 @@ func disturbances(modes []*failureMode, calls []call, times ...int) []disturbanc
 // for.
 func TestCrash(t *testing.T) {
 	t.Parallel()
-	each(t, share(t, tierSize().faultShare), func(calls []call) []disturbance { return disturbances(deaths(), calls, 1) })
+	each(t, share(t, tierSize().faultShare), func(calls []call) []disturbance {
+		return disturbances(deaths(), calls, 1)
+	})
 }
 
 // TestHandover stops the process in good order while each of its requests is under way, and the next one does the rest.

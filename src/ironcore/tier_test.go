@@ -2,12 +2,13 @@ package ironcore
 
 import "github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 
-// tierSizes is how much tests of this package do. The counts of requests for each object are the same in a smaller cluster.
+// tierSizes is how much tests of this package do. The counts of requests for each object are the same in a smaller
+// cluster.
 type tierSizes struct {
 	// eachSwitch means that controllers also run with a server that has one difference only.
 	eachSwitch bool
-	// faultShare is how many requests there are for each at which a process ends: with 1, it ends at every request of every
-	// story.
+	// faultShare is how many requests there are for each at which a process ends: with 1, it ends at every request of
+	// every story.
 	faultShare int
 	// someLives are those that TestLives tries unless a variable says otherwise.
 	someLives int

@@ -15,6 +15,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/providerid"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 )
@@ -176,6 +177,9 @@ func TestNoLivingNodeGoes(t *testing.T) {
 	t.Parallel()
 	for name, m := range failureModes() {
 		for silent, names := range map[string][]string{"one is silent": {"b"}, "all are silent": {"a", "b", "c", "d"}} {
+			if !tier.Has(name+silent, 4) {
+				continue
+			}
 			t.Run(name+", "+silent, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) { suffer(t, m, names) })
 			})
@@ -301,6 +305,9 @@ func TestMachineInOtherVPC(t *testing.T) {
 func TestUncertaintyCosts(t *testing.T) {
 	t.Parallel()
 	for name, m := range failureModes() {
+		if !tier.Has(name, 4) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newLifecycleCluster(t, emulator.Config{Seed: twoOf()}, "a", "b", "c", "d")

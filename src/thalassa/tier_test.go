@@ -9,7 +9,8 @@ import (
 // quietMinutes is how long nothing happens in a large cluster.
 const quietMinutes = 15
 
-// tierSizes is how much tests of this package do. The counts of calls for each object are the same in a smaller cluster.
+// tierSizes is how much tests of this package do. The counts of calls for each object are the same in a smaller
+// cluster.
 type tierSizes struct {
 	// largeSize is the number of Services and of nodes of a large cluster.
 	largeSize int
@@ -21,8 +22,8 @@ type tierSizes struct {
 	refusedNodes int
 	// failureTime is how long the cloud fails while a Node must not be removed.
 	failureTime time.Duration
-	// faultShare is how many faults there are for each that a fault test tries: with 1, every call of every story fails in
-	// every way.
+	// faultShare is how many faults there are for each that a fault test tries: with 1, every call of every story
+	// fails in every way.
 	faultShare int
 	// someLives are those that TestLives tries unless a variable says otherwise, and the most of each kind that
 	// TestLivesThatFailed repeats.
@@ -33,7 +34,7 @@ type tierSizes struct {
 
 func tierSize() tierSizes {
 	return tier.Pick(
-		tierSizes{largeSize: 100, lifecycleNodes: 1000, subsetNodes: 5, refusedNodes: 20,
+		tierSizes{largeSize: 100, lifecycleNodes: 500, subsetNodes: 5, refusedNodes: 20,
 			failureTime: 20 * time.Minute, faultShare: 16, someLives: 1, routeLives: 2},
 		tierSizes{largeSize: 1000, lifecycleNodes: 5000, subsetNodes: 25, refusedNodes: 100,
 			failureTime: 2 * time.Hour, faultShare: 1, someLives: 8, routeLives: 30})

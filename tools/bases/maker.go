@@ -10,8 +10,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
 )
 
-// maker renders the objects of bases and components. It reads each chart once, and renders nothing twice: most components
-// are compared with the same bases.
+// maker renders the objects of bases and components. It reads each chart once, and renders nothing twice: most
+// components are compared with the same bases.
 type maker struct {
 	root     string
 	charts   map[string]*chart.Opened
@@ -22,7 +22,8 @@ func newMaker(root string) *maker {
 	return &maker{root: root, charts: map[string]*chart.Opened{}, rendered: map[string][]object{}}
 }
 
-// render returns the objects of the base of a profile, or of an overlay with these components. Nobody may change them.
+// render returns the objects of the base of a profile, or of an overlay with these components. Nobody may change
+// them.
 func (m *maker) render(ctx context.Context, p Profile, components ...string) ([]object, error) {
 	key := strings.Join(append([]string{p.Name}, components...), " ")
 	if objects, found := m.rendered[key]; found {

@@ -18,8 +18,8 @@ type Opened struct {
 	schema *jsonschema.Schema
 }
 
-// Open reads the chart in dir. Without a schema it takes any values. Helm writes into charts with dependencies, therefore
-// the chart must have none.
+// Open reads the chart in dir. Without a schema it takes any values. Helm writes into charts with dependencies,
+// therefore the chart must have none.
 func Open(dir string) (*Opened, error) {
 	loaded, err := Load(dir)
 	if err != nil {
@@ -47,7 +47,8 @@ func Open(dir string) (*Opened, error) {
 	return &Opened{dir: dir, chart: loaded, schema: schema}, nil
 }
 
-// Render is the function Render for this chart. Helm itself checks the values that are not valid, for the error is its.
+// Render is the function Render for this chart. Helm itself checks the values that are not valid, for the error is
+// its.
 func (o *Opened) Render(ctx context.Context, release Release) (manifest, notes string, err error) {
 	manifest, notes, err = render(ctx, o.chart, release, func(all chartutil.Values) bool {
 		return o.schema == nil || o.schema.Validate(all.AsMap()) == nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -105,7 +106,7 @@ func (b builder) build(ctx context.Context) (string, error) {
 	if err := os.MkdirAll(bin, 0o755); err != nil {
 		return "", fmt.Errorf("making the folder for the binary: %w", err)
 	}
-	unlock, err := b.lock(ctx, filepath.Join(bin, ".lab.lock"))
+	unlock, err := b.lock(ctx, filepath.Join(bin, "."+path.Base(b.module)+".lock"))
 	if err != nil {
 		return "", err
 	}

@@ -88,8 +88,8 @@ func Start(ctx context.Context, o Options) (*ControlPlane, error) {
 	return c, nil
 }
 
-// Attach returns a control plane that another process has started in a folder and that is ready. Stop has no effect on it,
-// and Err is always nil: both are that process' business.
+// Attach returns a control plane that another process has started in a folder and that is ready. Stop has no effect
+// on it, and Err is always nil: both are that process' business.
 func Attach(dir string) (*ControlPlane, error) {
 	c := &ControlPlane{layout: newLayout(dir), stop: func() error { return nil }}
 	admin, err := clientcmd.BuildConfigFromFlags("", c.layout.kubeconfig)

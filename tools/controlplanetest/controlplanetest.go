@@ -1,6 +1,6 @@
-// Package controlplanetest gives tests a real control plane to share: that of the run of tests, which all packages use one
-// after the other, or one of this package if no run has started it. It is started when the first test asks for it, and
-// stopped when the last has ended.
+// Package controlplanetest gives tests a real control plane to share: that of the run of tests, which all packages
+// use one after the other, or one of this package if no run has started it. It is started when the first test asks
+// for it, and stopped when the last has ended.
 //
 //	func TestMain(m *testing.M) { controlplanetest.Main(m) }
 //
@@ -11,8 +11,8 @@
 //	}
 //
 // Cluster-wide objects are shared, so tests name theirs after themselves and remove them. What is left in the end is
-// removed for the next package. Tests that cannot share, and that run at the same time, each borrow a control plane with
-// Own instead. A test that needs an empty one calls Start.
+// removed for the next package. Tests that cannot share, and that run at the same time, each borrow a control plane
+// with Own instead. A test that needs an empty one calls Start.
 package controlplanetest
 
 import (
@@ -85,9 +85,9 @@ func Get(tb testing.TB) *controlplane.ControlPlane {
 	return plane
 }
 
-// Own returns a control plane that no other test has until this one ends, if all of its package use Own. What tests before
-// it left in there is there. In the quick tier that is the one of Get, for which the test waits. In the full tier as many
-// are started as tests have one at the same time.
+// Own returns a control plane that no other test has until this one ends, if all of its package use Own. What tests
+// before it left in there is there. In the quick tier that is the one of Get, for which the test waits. In the full
+// tier as many are started as tests have one at the same time.
 func Own(tb testing.TB) *controlplane.ControlPlane {
 	tb.Helper()
 	if !tier.Full() {
@@ -211,7 +211,8 @@ func (s *shared) get(ctx context.Context) (*controlplane.ControlPlane, error) {
 	return s.plane, s.trouble(s.plane)
 }
 
-// borrow requires that mu is held. It returns the control plane of the run of tests, unless this package needs another.
+// borrow requires that mu is held. It returns the control plane of the run of tests, unless this package needs
+// another.
 func (s *shared) borrow(ctx context.Context) (*controlplane.ControlPlane, error) {
 	if !s.usable {
 		return nil, errNotInMain
@@ -276,8 +277,8 @@ func (s *shared) trouble(plane *controlplane.ControlPlane) error {
 // errNotInMain is for tests of packages without Main, and after its end.
 var errNotInMain = errors.New("no shared control plane: let TestMain of this package call controlplanetest.Main")
 
-// start requires that mu is held. A failed start is not repeated, because it takes long and would fail the same way for
-// every other test.
+// start requires that mu is held. A failed start is not repeated, because it takes long and would fail the same way
+// for every other test.
 func (s *shared) start(ctx context.Context) (*controlplane.ControlPlane, error) {
 	if !s.usable {
 		return nil, errNotInMain

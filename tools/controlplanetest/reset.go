@@ -22,7 +22,8 @@ type object struct {
 	namespace, name string
 }
 
-// objects returns all objects that tests may have made: all but those that Kubernetes makes for others, such as events.
+// objects returns all objects that tests may have made: all but those that Kubernetes makes for others, such as
+// events.
 func objects(ctx context.Context, config *rest.Config) (map[object]metav1.PartialObjectMetadata, error) {
 	kinds, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
@@ -63,7 +64,8 @@ func objects(ctx context.Context, config *rest.Config) (map[object]metav1.Partia
 	return found, nil
 }
 
-// reset deletes all objects of an API server that are not in a list of objects: what the tests of one package have left.
+// reset deletes all objects of an API server that are not in a list of objects: what the tests of one package have
+// left.
 func reset(ctx context.Context, config *rest.Config, before map[object]metav1.PartialObjectMetadata) error {
 	now, err := objects(ctx, config)
 	if err != nil {

@@ -14,15 +14,15 @@ import (
 // clusters is the package by which tests use the control plane of the run, which one package has at a time.
 const clusters = "github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
 
-// group is what one go command tests. With the race detector, which makes tests many times as slow, it is the quick tier,
-// and the full tier tests the same packages without it, too.
+// group is what one go command tests. With the race detector, which makes tests many times as slow, it is the quick
+// tier, and the full tier tests the same packages without it, too.
 type group struct {
 	packages []string
 	race     bool
 }
 
-// plan is what runs at the same time: two lists of groups, each of which runs one after the other. Tests of a package in
-// waiting wait for the control plane most of the time, and would keep others from running.
+// plan is what runs at the same time: two lists of groups, each of which runs one after the other. Tests of a package
+// in waiting wait for the control plane most of the time, and would keep others from running.
 type plan struct{ running, waiting []group }
 
 // plan divides the packages.

@@ -17,9 +17,9 @@ import (
 // made are folders at the root whose files are made from the others, or are git's.
 var made = []string{".git", "bin", "dist"} //nolint:gochecknoglobals // a constant
 
-// hashes returns the variables with the hashes of the files and folders below root, as "name=value", sorted: those that
-// [checkout.Variable] names. Names and contents count, and whether a file can be executed. Times do not. Tests of the
-// modules count only in the hash of everything: no program is built from them.
+// hashes returns the variables with the hashes of the files and folders below root, as "name=value", sorted: those
+// that [checkout.Variable] names. Names and contents count, and whether a file can be executed. Times do not. Tests
+// of the modules count only in the hash of everything: no program is built from them.
 func hashes(root string) ([]string, error) {
 	sums := map[string]*strings.Builder{}
 	add := func(name, line string) {
@@ -88,8 +88,8 @@ func describe(root, name string) (string, error) {
 		sha256.Sum256(content)), nil
 }
 
-// Inputs returns the hashes of files and folders below root, a line each, as tests see them: that of the folder around one
-// that is deeper than two elements of the path. The error names a file or folder that does not exist.
+// Inputs returns the hashes of files and folders below root, a line each, as tests see them: that of the folder
+// around one that is deeper than two elements of the path. The error names a file or folder that does not exist.
 func Inputs(root string, names []string) (string, error) {
 	variables, err := hashes(root)
 	if err != nil {
@@ -97,7 +97,9 @@ func Inputs(root string, names []string) (string, error) {
 	}
 	var lines strings.Builder
 	for _, name := range names {
-		at := slices.IndexFunc(variables, func(v string) bool { return strings.HasPrefix(v, checkout.Variable(name)+"=") })
+		at := slices.IndexFunc(variables, func(v string) bool {
+			return strings.HasPrefix(v, checkout.Variable(name)+"=")
+		})
 		if at < 0 {
 			return "", fmt.Errorf("hashing %q: there is no such file or folder in %q", name, root)
 		}

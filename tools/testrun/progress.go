@@ -13,8 +13,8 @@ import (
 // quiet is how long nothing may be printed before a line says that the run goes on.
 const quiet = 30 * time.Second
 
-// progress prints a line for each package and the output of each test that failed, at once. Its methods are called from two
-// goroutines.
+// progress prints a line for each package and the output of each test that failed, at once. Its methods are called
+// from two goroutines.
 type progress struct {
 	mu        sync.Mutex
 	out       io.Writer

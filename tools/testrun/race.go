@@ -23,9 +23,9 @@ const (
 // raced is the folder of the packages that Own tests with the race detector.
 const raced = "src"
 
-// Race decides where tests run with the race detector. The setting is "1" for everywhere, "0", or "auto": with it where
-// our own concurrency is, if a C compiler works. Where it is required, as in CI, "auto" without a compiler is an error
-// instead of a silent loss.
+// Race decides where tests run with the race detector. The setting is "1" for everywhere, "0", or "auto": with it
+// where our own concurrency is, if a C compiler works. Where it is required, as in CI, "auto" without a compiler is
+// an error instead of a silent loss.
 func Race(ctx context.Context, setting string, required bool) (Detector, error) {
 	return decide(setting, required, func() error { return compiler(ctx) })
 }
@@ -50,8 +50,8 @@ func decide(setting string, required bool, compiler func() error) (Detector, err
 	return Nowhere, nil
 }
 
-// compiler returns why the race detector cannot be used. It compiles the package for which Go itself needs a C compiler
-// and the C library's headers, as tests do.
+// compiler returns why the race detector cannot be used. It compiles the package for which Go itself needs a C
+// compiler and the C library's headers, as tests do.
 func compiler(ctx context.Context) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-race", "-trimpath", "runtime/cgo")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=1")

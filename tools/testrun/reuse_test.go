@@ -12,8 +12,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 )
 
-// clone is a small repository with one test, which depends on a chart, on the sources of a program and on a file of its
-// own module, and adds a line to a file outside of the repository each time it runs.
+// clone is a small repository with one test, which depends on a chart, on the sources of a program and on a file of
+// its own module, and adds a line to a file outside of the repository each time it runs.
 type clone struct {
 	*testing.T
 	origin, dir, log string
@@ -26,7 +26,8 @@ func newClone(t *testing.T) *clone {
 	for name, text := range map[string]string{
 		"go.work": "go 1.26.0\n\nuse ./ci\n\nreplace github.com/thalassa-cloud/thalassa-ccm/src/emulator => " +
 			checkout.Path(t, "src/emulator") + "\n",
-		"ci/go.mod": "module sample\n\ngo 1.26.0\n\nrequire github.com/thalassa-cloud/thalassa-ccm/src/emulator v0.0.0\n",
+		"ci/go.mod": "module sample\n\ngo 1.26.0\n\nrequire github.com/thalassa-cloud/thalassa-ccm/src/emulator " +
+			"v0.0.0\n",
 		"ci/a_test.go": `package sample
 
 import (
@@ -45,8 +46,8 @@ func Test(t *testing.T) {
 	checkout.DependOn("src")
 }
 `,
-		"ci/testdata/golden": "one", "charts/sample/values.yaml": "a: 1", "docs/page.md": "page", "src/main.go": "package main",
-		"src/main_test.go": "package main",
+		"ci/testdata/golden": "one", "charts/sample/values.yaml": "a: 1", "docs/page.md": "page",
+		"src/main.go": "package main", "src/main_test.go": "package main",
 	} {
 		c.write(filepath.Join(c.origin, name), text)
 	}
@@ -125,7 +126,9 @@ func TestReuse(t *testing.T) {
 	c.write(filepath.Join(c.dir, "docs/page.md"), "other page")
 	c.write(filepath.Join(c.dir, "src/main_test.go"), "package main\n")
 	check("a page that it does not read, and a test of the program")
-	for _, changed := range []string{"charts/sample/values.yaml", "src/main.go", "ci/testdata/golden", "ci/testdata/new"} {
+	for _, changed := range []string{
+		"charts/sample/values.yaml", "src/main.go", "ci/testdata/golden", "ci/testdata/new",
+	} {
 		want++
 		c.write(filepath.Join(c.dir, changed), "two")
 		c.age(filepath.Join(c.dir, changed))

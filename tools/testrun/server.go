@@ -30,8 +30,9 @@ const (
 	stopLimit = 30 * time.Second
 )
 
-// Server gives the tests of a run what they share: programs, each of which is built at most once, and one control plane.
-// Nothing is built or started before a test asks for it, so a run whose results are all reused builds and starts nothing.
+// Server gives the tests of a run what they share: programs, each of which is built at most once, and one control
+// plane. Nothing is built or started before a test asks for it, so a run whose results are all reused builds and
+// starts nothing.
 type Server struct {
 	root, dir string
 	out       io.Writer
@@ -74,8 +75,8 @@ func Serve(ctx context.Context, root string, out io.Writer) (*Server, error) {
 	return s, nil
 }
 
-// lockDir makes the folder of the run, and waits for another run that uses it. The kernel takes the lock back from a process
-// that ends.
+// lockDir makes the folder of the run, and waits for another run that uses it. The kernel takes the lock back from a
+// process that ends.
 func (s *Server) lockDir() error {
 	if err := os.MkdirAll(s.dir, 0o755); err != nil {
 		return fmt.Errorf("making the folder of the test run: %w", err)
@@ -147,6 +148,8 @@ func (s *Server) build(target string) func() error {
 
 // lend answers with the folder of the control plane, which the test has until it ends the request.
 func (s *Server) lend(w http.ResponseWriter, r *http.Request) {
+	// The end of the connection is noticed only after all of the request was read.
+	_, _ = io.Copy(io.Discard, r.Body)
 	select {
 	case s.user <- struct{}{}:
 		defer func() { <-s.user }()

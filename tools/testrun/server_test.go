@@ -5,12 +5,20 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/testrun/share"
 )
 
 // makefile counts how often a program is built, and has one that cannot be.
-const makefile = "bin/program:\n\t@mkdir -p bin; echo built >> bin/program\nbin/broken:\n\t@echo no compiler; exit 1\n.PHONY: bin/program bin/broken\n"
+const makefile = `bin/program:
+	@mkdir -p bin; echo built >> bin/program
+bin/broken:
+	@echo no compiler; exit 1
+bin/controlplane:
+	@mkdir -p bin; printf '#!/bin/sh\necho started >> starts; echo ready; exec sleep 1000\n' > $@; chmod +x $@
+.PHONY: bin/program bin/broken
+`
 
 // inRun starts a run for a repository with that Makefile, and makes this process one that the run has started.
 func inRun(t *testing.T) (root string) {
@@ -56,9 +64,42 @@ func TestMakeBuildsOnce(t *testing.T) {
 	}
 }
 
+// TestControlPlaneIsLent to one process after the other, and is started once, when the first asks for it.
+func TestControlPlaneIsLent(t *testing.T) {
+	root := inRun(t)
+	if _, err := os.Stat(filepath.Join(root, "starts")); err == nil {
+		t.Error("it was started before anybody asked for it")
+	}
+	dir, release, err := share.Borrow(t.Context())
+	if want := filepath.Join(root, "dist/test/control-plane"); err != nil || dir != want {
+		t.Fatalf("%q and %v, want %q", dir, err, want)
+	}
+	lent := make(chan error)
+	go func() {
+		_, second, err := share.Borrow(t.Context())
+		lent <- err
+		second()
+	}()
+	select {
+	case err := <-lent:
+		t.Errorf("two have it at the same time: %v", err)
+	case <-time.After(100 * time.Millisecond):
+	}
+	release()
+	if err := <-lent; err != nil {
+		t.Error(err)
+	}
+	if text, err := os.ReadFile(filepath.Join(root, "starts")); err != nil || string(text) != "started\n" {
+		t.Errorf("it was started by %q, %v, want once", text, err)
+	}
+}
+
 // TestControlPlaneThatDoesNotStart: the test gets the reason.
 func TestControlPlaneThatDoesNotStart(t *testing.T) {
-	inRun(t)
+	root := inRun(t)
+	if err := os.WriteFile(filepath.Join(root, "Makefile"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for range 2 {
 		if _, _, err := share.Borrow(t.Context()); err == nil || !strings.Contains(err.Error(), "bin/controlplane") {
 			t.Errorf("got %v, want that bin/controlplane cannot be built", err)

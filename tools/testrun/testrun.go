@@ -1,11 +1,11 @@
-// Package testrun runs `go test` for people: one line per package while it runs, the output of what failed and of nothing
-// else, and a count at the end.
+// Package testrun runs `go test` for people: one line per package while it runs, the output of what failed and of
+// nothing else, and a count at the end.
 //
 //	result, err := testrun.Run(ctx, testrun.Options{Root: root, Packages: []string{"./..."}, Out: os.Stdout})
 //
-// A result of an earlier run is reused if nothing has changed that the test depends on: Go compares the code, and files
-// below the module. Hashes of all other files are variables of the environment (package checkout). Tests share one control
-// plane and the programs that they start (Server, Make, Borrow).
+// A result of an earlier run is reused if nothing has changed that the test depends on: Go compares the code, and
+// files below the module. Hashes of all other files are variables of the environment (package checkout). Tests share
+// one control plane and the programs that they start (Server, Make, Borrow).
 package testrun
 
 import (
@@ -30,7 +30,8 @@ import (
 )
 
 const (
-	// packageTimeout is for one test binary. It is the same in both tiers: a result is reused only with the same flags.
+	// packageTimeout is for one test binary. It is the same in both tiers: a result is reused only with the same
+	// flags.
 	packageTimeout = 40 * time.Minute
 	// grace is what the go command gets to end its tests after an interrupt: those in a real cluster collect for 30 s
 	// what there is to read. ci/run.sh ends a stage by force after a minute.
@@ -49,8 +50,8 @@ type Options struct {
 	Packages []string
 	// Race says what is tested with the race detector; it needs a C compiler.
 	Race Detector
-	// NeedRoot makes tests fail that need root or programs of the distribution where these are missing. Otherwise they
-	// are skipped.
+	// NeedRoot makes tests fail that need root or programs of the distribution where these are missing. Otherwise
+	// they are skipped.
 	NeedRoot bool
 	// Args are further flags of `go test`; they win over ours.
 	Args []string

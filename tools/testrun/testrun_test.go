@@ -26,7 +26,10 @@ func module(t *testing.T) string {
 		"forever": `func TestForever(t *testing.T) { select {} }`,
 	} {
 		write := func(file, text string) {
-			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o600)); err != nil {
+			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -105,7 +108,8 @@ func TestRunCancelled(t *testing.T) {
 	t.Setenv("GOWORK", "off")
 	ctx, cancel := context.WithCancel(t.Context())
 	w := &watcher{pattern: regexp.MustCompile(`good`), seen: cancel}
-	_, err := Run(ctx, Options{Root: module(t), Packages: []string{"./good", "./forever"}, Args: []string{"-p=1"}, Out: w})
+	_, err := Run(ctx, Options{Root: module(t), Packages: []string{"./good", "./forever"}, Args: []string{"-p=1"},
+		Out: w})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got error %v, want one that says it was cancelled", err)
 	}

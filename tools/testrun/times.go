@@ -13,11 +13,12 @@ import (
 	"time"
 )
 
-// Go compares the times of files below a module that tests open, and of the entries of folders that they list. A clone
-// gives each file the time at which it was written, so nothing would be reused in a new clone.
+// Go compares the times of files below a module that tests open, and of the entries of folders that they list. A
+// clone gives each file the time at which it was written, so nothing would be reused in a new clone.
 
-// settle gives each file that equals the one of HEAD a time that depends on its content only, and each folder that has
-// exactly the files of HEAD. Other files and folders keep their times. Outside of a git repository it does nothing.
+// settle gives each file that equals the one of HEAD a time that depends on its content only, and each folder that
+// has exactly the files of HEAD. Other files and folders keep their times. Outside of a git repository it does
+// nothing.
 func settle(ctx context.Context, root string) error {
 	if _, err := os.Stat(filepath.Join(root, ".git")); err != nil {
 		return nil //nolint:nilerr // a copy of the sources without a history

@@ -14,12 +14,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 )
 
 // TestTrials creates and deletes machines at random, with random answers of the cloud: no Node with a running machine
 // is ever deleted, and every Node without one is deleted in the end.
 func TestTrials(t *testing.T) {
-	const seeds = 25
+	seeds := tier.Pick(4, 25)
 	removed := 0
 	for seed := range uint64(seeds) {
 		inBubble(t, []string{"m000", "m001", "m002", "m003"}, func(r *rig) {

@@ -1,12 +1,12 @@
-// Package checkout finds files of this repository for tests, so that the result of a test is reused only while the files
-// are the same.
+// Package checkout finds files of this repository for tests, so that the result of a test is reused only while the
+// files are the same.
 //
 //	content, err := os.ReadFile(checkout.Path(t, "examples/web.yaml"))
 //
-// Go reuses the result of a test if its code, the environment variables that it reads and the files below its own module
-// that it opens are the same. Files outside of the module are not compared, and most tests here read some: charts, pages,
-// examples, the sources of a program that they build and start. `make test` therefore puts a hash of the files of each
-// folder into the environment, and Path reads the hash of what it returns.
+// Go reuses the result of a test if its code, the environment variables that it reads and the files below its own
+// module that it opens are the same. Files outside of the module are not compared, and most tests here read some:
+// charts, pages, examples, the sources of a program that they build and start. `make test` therefore puts a hash of
+// the files of each folder into the environment, and Path reads the hash of what it returns.
 package checkout
 
 import (
@@ -54,8 +54,8 @@ func Root() (string, error) {
 }
 
 // Path returns the absolute path of a file or folder of this repository, which is named relative to its root and with
-// slashes. The result of the test depends on it from then on. Everything is the whole repository. The test fails outside
-// of a clone.
+// slashes. The result of the test depends on it from then on. Everything is the whole repository. The test fails
+// outside of a clone.
 func Path(tb testing.TB, name string) string {
 	tb.Helper()
 	root, err := Root()
@@ -66,8 +66,8 @@ func Path(tb testing.TB, name string) string {
 	return filepath.Join(root, filepath.FromSlash(name))
 }
 
-// DependOn makes the result of the test that calls it depend on files and folders of this repository. A test that starts
-// a program calls it with the folders that the program is built from.
+// DependOn makes the result of the test that calls it depend on files and folders of this repository. A test that
+// starts a program calls it with the folders that the program is built from.
 func DependOn(names ...string) {
 	for _, name := range names {
 		os.Getenv(Variable(name))

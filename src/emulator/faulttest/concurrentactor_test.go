@@ -13,6 +13,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 )
 
 // beside is the shop's scenario with a second shop, of another owner, that does its work at the same time.
@@ -78,12 +79,14 @@ func TestConcurrentActors(t *testing.T) {
 	}
 }
 
-// TestConcurrentActorsSurviveEverything: a good one beside a good one comes through the whole matrix.
+// TestConcurrentActorsSurviveEverything: a good one beside a good one comes through the whole matrix, or through every
+// eighth fault in the quick tier.
 func TestConcurrentActorsSurviveEverything(t *testing.T) {
 	s := beside(none, minding)
 	Crash(t, s)
+	Chaos(t, s, tier.Pick(3, 10))
+	s.Share = tier.Pick(8, 1)
 	Faults(t, s)
-	Chaos(t, s, 10)
 }
 
 // TestConcurrentActorsAlternate: the calls of both follow each other in the same way in every run, so that a fault test

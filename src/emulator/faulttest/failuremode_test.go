@@ -86,7 +86,7 @@ func TestFailureModes(t *testing.T) {
 // disturbed is a process whose first call meets a failure mode.
 func disturbed(t *testing.T, m *failureMode) (*emulator.Emulator, *process) {
 	t.Helper()
-	cloud, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed(), Middleware: openapitest.Middleware(t)})
+	cloud, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed(), Middleware: openapitest.Sampled(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

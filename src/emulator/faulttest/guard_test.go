@@ -25,7 +25,7 @@ type mover struct {
 func moving(emptiesFirst, closesFirst bool, always func(was, is emulator.State) error) Scenario {
 	return Scenario{
 		Name: "moving", Cloud: emulator.Config{Seed: emulator.DefaultSeed()},
-		Middleware: openapitest.Middleware, Always: always,
+		Middleware: openapitest.Sampled, Always: always,
 		Foreign: func(t *testing.T, cloud *emulator.Emulator) {
 			t.Helper()
 			for _, name := range []string{"a", "b"} {
@@ -180,7 +180,7 @@ func TestWhatMustNeverBeAfterACrash(t *testing.T) {
 
 // TestGuardSeesWhatTimeBrings: a change between two calls is seen before the next.
 func TestGuardSeesWhatTimeBrings(t *testing.T) {
-	cloud, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed(), Middleware: openapitest.Middleware(t)})
+	cloud, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed(), Middleware: openapitest.Sampled(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -119,7 +119,7 @@ func Read() (*Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	return decoded(content)
+	return Parse(content)
 }
 
 // Parts returns the parts that the document is made of, by the names of their files.
@@ -134,14 +134,15 @@ func Parts() (map[string]*Document, error) {
 		if err != nil {
 			return nil, err
 		}
-		if all[name], err = decoded(content); err != nil {
+		if all[name], err = Parse(content); err != nil {
 			return nil, err
 		}
 	}
 	return all, nil
 }
 
-func decoded(content []byte) (*Document, error) {
+// Parse reads what JSON returns, or a part of it.
+func Parse(content []byte) (*Document, error) {
 	document := new(Document)
 	if err := json.Unmarshal(content, document); err != nil {
 		return nil, fmt.Errorf("reading the OpenAPI document: %w", err)

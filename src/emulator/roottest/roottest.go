@@ -20,8 +20,8 @@ const (
 	Reason = "needs make test-root: "
 	// Variable is the environment variable that makes Need fail a test instead of skipping it, unless it is empty.
 	Variable = "TEST_ROOT"
-	// UserVariable is the environment variable with the number of the user who runs the tests. What root has found is not
-	// the result of a test for another user, and the reverse.
+	// UserVariable is the environment variable with the number of the user who runs the tests. What root has found is
+	// not the result of a test for another user, and the reverse.
 	UserVariable = "TEST_USER"
 )
 
@@ -43,8 +43,8 @@ func Need(tb testing.TB, programs ...string) {
 	}
 }
 
-// dependOnUser makes the result of a test depend on who runs it: Go reuses a result only if the variables that the test
-// reads are the same.
+// dependOnUser makes the result of a test depend on who runs it: Go reuses a result only if the variables that the
+// test reads are the same.
 func dependOnUser() { os.Getenv(UserVariable) }
 
 // lacking lists what a test needs and does not have.

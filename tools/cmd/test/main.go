@@ -16,7 +16,7 @@ import (
 )
 
 // everything is tested. Those that take longest begin first, so that they do not run alone in the end.
-const everything = "./ci/rbactest ./src/thalassa ./ci/charttest ./src/... ./src/emulator/... ./tools/... ./ci/..."
+const everything = "./src/thalassa ./ci/rbactest ./ci/charttest ./src/manager ./src/... ./src/emulator/... ./tools/... ./ci/..."
 
 // settings are the command line.
 type settings struct {
@@ -28,14 +28,15 @@ type settings struct {
 func main() {
 	var s settings
 	flag.StringVar(&s.race, "race", "",
-		"race detector: 1 everywhere, 0, or auto for src when there is a C compiler (CI requires one); default: auto in "+
-			"the full tier, which "+tier.Variable+"=1 chooses, and 0 in the quick one")
+		"race detector: 1 everywhere, 0, or auto for src when there is a C compiler (CI requires one); default: auto "+
+			"in the full tier, which "+tier.Variable+"=1 chooses, and 0 in the quick one")
 	flag.StringVar(&s.packages, "packages", everything, "what to test, separated by spaces")
 	flag.BoolVar(&s.root, "root", false,
 		"fail tests that need root or programs that are missing, instead of skipping them")
 	flag.StringVar(&s.summary, "summary", "",
 		"file that receives the closing line, and below it the times of packages, slowest first")
-	flag.StringVar(&s.hash, "hash", "", "print the hashes of these files and folders, separated by spaces, and test nothing")
+	flag.StringVar(&s.hash, "hash", "",
+		"print the hashes of these files and folders, separated by spaces, and test nothing")
 	flag.Parse()
 	s.further = flag.Args()
 	os.Exit(program.Run("test", os.Stderr, func(ctx context.Context) error { return run(ctx, s) }))

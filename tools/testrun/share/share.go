@@ -1,5 +1,5 @@
-// Package share gives a test what the tests of one run share: programs that are built at most once, and a control plane.
-// `make test` starts a run (package testrun).
+// Package share gives a test what the tests of one run share: programs that are built at most once, and a control
+// plane. `make test` starts a run (package testrun).
 //
 //	path, err := share.Make(t.Context(), "bin/thalassa-emulator")
 package share
@@ -23,8 +23,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo"
 )
 
-// AddressEnv is the environment variable with the path of the file that says where the server of the run is. The path is
-// the same in each run: another one would be another environment, in which Go reuses no result.
+// AddressEnv is the environment variable with the path of the file that says where the server of the run is. The path
+// is the same in each run: another one would be another environment, in which Go reuses no result.
 const AddressEnv = "TEST_RUN"
 
 // ErrNoServer is the error of Borrow in a process that no run has started, such as a plain `go test`.
@@ -66,8 +66,8 @@ func sources(target string) []string {
 	return []string{"src", "tools"}
 }
 
-// Build runs make for a target that is the path of a program below root. It writes what make writes to out, and also into
-// the error.
+// Build runs make for a target that is the path of a program below root. It writes what make writes to out, and also
+// into the error.
 func Build(ctx context.Context, root, target string, out io.Writer) error {
 	if !strings.HasPrefix(target, "bin/") {
 		return fmt.Errorf("building %q: what tests start is below bin/", target)
@@ -120,8 +120,8 @@ func send(ctx context.Context, path string, values url.Values) (*http.Response, 
 	return answer, nil
 }
 
-// Borrow returns the folder of the control plane of the run, which it starts if it does not run yet. No other process uses
-// it until release is called, or this process ends. Outside of a run the error is ErrNoServer.
+// Borrow returns the folder of the control plane of the run, which it starts if it does not run yet. No other process
+// uses it until release is called, or this process ends. Outside of a run the error is ErrNoServer.
 func Borrow(ctx context.Context) (dir string, release func(), err error) {
 	checkout.DependOn(sources("bin/lab")...)
 	minor := os.Getenv(repo.KubernetesEnv) // the result of the test depends on it

@@ -17,7 +17,7 @@ type Reporter interface {
 
 // shared and sampling make the checkers of a process.
 //
-//nolint:gochecknoglobals // Reading the document takes longer than most tests.
+//nolint:gochecknoglobals // All tests of a process together know which bodies were compared.
 var shared, sampling = sync.OnceValues(New), sync.OnceValues(NewSampling)
 
 // Shared returns the checker that all tests of a process share.

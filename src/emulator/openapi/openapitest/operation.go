@@ -5,12 +5,8 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
-	"strconv"
-	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
-
-	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/openapi"
 )
 
 // The media types of which bodies are read. Of other types, only the type is compared.
@@ -26,73 +22,12 @@ type operation struct {
 	// bodies are the schemas of the request's body, and answers those of the answers by status, by media type.
 	bodies  map[string]*jsonschema.Schema
 	answers map[int]map[string]*jsonschema.Schema
-	// sent and answered are those that are known to be as described.
-	sent, answered *bodies
 	// public operations need no credentials.
 	public bool
 }
 
-// compile compiles the schemas of an operation.
-func compile(compiler *jsonschema.Compiler, document *openapi.Document, path, method string,
-	shared []*openapi.Parameter, described *openapi.Operation) (*operation, error) {
-	at := []string{"paths", path, strings.ToLower(method)}
-	o := &operation{
-		query: map[string]*jsonschema.Schema{}, answers: map[int]map[string]*jsonschema.Schema{},
-		public: described.Security != nil,
-	}
-	var err error
-	for _, parameter := range append(described.Parameters, shared...) {
-		p := document.Parameter(parameter)
-		switch {
-		case p == nil:
-			return nil, fmt.Errorf("there is no parameter %s", parameter.Ref)
-		case p.In != "query":
-			continue
-		}
-		schema := pointer("components", "parameters", openapi.Named(parameter.Ref), "schema")
-		if o.query[p.Name], err = compiler.Compile(schema); err != nil {
-			return nil, err
-		}
-	}
-	if body := described.RequestBody; body != nil {
-		o.needsBody = body.Required
-		if o.bodies, err = media(compiler, body.Content, append(at, "requestBody")); err != nil {
-			return nil, err
-		}
-	}
-	for status, response := range described.Responses {
-		number, err := strconv.Atoi(status)
-		if err != nil {
-			return nil, fmt.Errorf("status %q is no number", status)
-		}
-		r := document.Response(response)
-		if r == nil {
-			return nil, fmt.Errorf("there is no response %s", response.Ref)
-		}
-		at := []string{"components", "responses", openapi.Named(response.Ref)}
-		if o.answers[number], err = media(compiler, r.Content, at); err != nil {
-			return nil, err
-		}
-	}
-	return o, nil
-}
-
-// media compiles the schemas of a body by media type.
-func media(compiler *jsonschema.Compiler, content map[string]openapi.Media,
-	at []string) (map[string]*jsonschema.Schema, error) {
-	schemas := map[string]*jsonschema.Schema{}
-	for name := range content {
-		var err error
-		keys := append(append([]string(nil), at...), "content", name, "schema")
-		if schemas[name], err = compiler.Compile(pointer(keys...)); err != nil {
-			return nil, err
-		}
-	}
-	return schemas, nil
-}
-
 // checkAnswer compares an answer with the description of its status.
-func (o *operation) checkAnswer(r *http.Request, a *answer) error {
+func (o *operation) checkAnswer(known *bodies, r *http.Request, a *answer) error {
 	content, described := o.answers[a.status]
 	switch {
 	case !described:
@@ -116,11 +51,11 @@ func (o *operation) checkAnswer(r *http.Request, a *answer) error {
 	case name != jsonType:
 		return nil
 	}
-	return o.answered.validate(schema, a.body.Bytes())
+	return known.validate(schema, a.body.Bytes())
 }
 
 // checkRequest compares a request that was accepted with its description.
-func (o *operation) checkRequest(r *http.Request, body []byte) error {
+func (o *operation) checkRequest(known *bodies, r *http.Request, body []byte) error {
 	if !o.public && r.Header.Get("Authorization") == "" {
 		return errors.New("it has no credentials, and the document asks for some")
 	}
@@ -131,11 +66,11 @@ func (o *operation) checkRequest(r *http.Request, body []byte) error {
 			}
 		}
 	}
-	return o.checkBody(r.Method, body)
+	return o.checkBody(known, r.Method, body)
 }
 
 // checkBody compares the body of a request with the document.
-func (o *operation) checkBody(method string, body []byte) error {
+func (o *operation) checkBody(known *bodies, method string, body []byte) error {
 	switch {
 	case len(body) == 0 && o.needsBody:
 		return errors.New("it has no body, and the document asks for one")
@@ -144,7 +79,7 @@ func (o *operation) checkBody(method string, body []byte) error {
 	case o.bodies[formType] != nil:
 		return validateForm(o.bodies[formType], body)
 	case o.bodies[jsonType] != nil:
-		return o.sent.validate(o.bodies[jsonType], body)
+		return known.validate(o.bodies[jsonType], body)
 	}
 	return errors.New("it has a body, and the document describes none")
 }

@@ -1,4 +1,4 @@
-package charttest
+package helm4
 
 import (
 	"io"

@@ -1,4 +1,4 @@
-package charttest
+package monitoring
 
 import (
 	"context"
