@@ -50,7 +50,7 @@ func TestEveryObjectIsAccepted(t *testing.T) {
 	for name, path := range valuesFiles(t) {
 		rendered[name] = objects(t, readValues(t, path))
 	}
-	for name, path := range valuesFilesOf(t, csiDir(t)) {
+	for name, path := range CSI.ValuesFiles(t) {
 		rendered[csiGolden(name)] = csiObjectsOf(t, readValues(t, path))
 	}
 	mapper := mapperOf(t, config)

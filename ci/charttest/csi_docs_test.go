@@ -9,7 +9,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/thalassa-cloud/thalassa-ccm/ci/kubectl"
-	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/sidecar"
 )
@@ -40,7 +39,7 @@ func TestCSIGuide(t *testing.T) {
 		if err := yaml.UnmarshalStrict([]byte(text), &merged); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := chart.Render(t.Context(), csiDir(t), csiRelease(merged)); err != nil {
+		if _, _, err := render(t, csiDir(t), csiRelease(merged)); err != nil {
 			t.Errorf("%v, with the values\n%s", err, text)
 		}
 	}

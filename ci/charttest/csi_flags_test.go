@@ -13,7 +13,7 @@ import (
 
 // TestCSIFlagsExist wants the driver to know every flag of every values file, and to accept its value.
 func TestCSIFlagsExist(t *testing.T) {
-	for name, path := range valuesFilesOf(t, csiDir(t)) {
+	for name, path := range CSI.ValuesFiles(t) {
 		rendered := csiObjectsOf(t, readValues(t, path))
 		for _, template := range []*corev1.PodTemplateSpec{podTemplateOf[*appsv1.Deployment](rendered),
 			podTemplateOf[*appsv1.DaemonSet](rendered)} {

@@ -28,7 +28,7 @@ func csiNode(t *testing.T, sets ...string) corev1.PodSpec {
 
 // TestCSIControllerIsRestricted checks the pods of the controller with every values file.
 func TestCSIControllerIsRestricted(t *testing.T) {
-	for name, path := range valuesFilesOf(t, csiDir(t)) {
+	for name, path := range CSI.ValuesFiles(t) {
 		template := podTemplateOf[*appsv1.Deployment](csiObjectsOf(t, readValues(t, path)))
 		if got := restrictions(template.Spec); len(got) > 0 {
 			t.Errorf("%s: the pods of the controller violate %q", name, got)
@@ -81,7 +81,7 @@ func TestCSIPodSecurityAdmission(t *testing.T) {
 
 // TestCSINodeHasNoCredentials: whoever controls a node reads everything in its pods.
 func TestCSINodeHasNoCredentials(t *testing.T) {
-	for name, path := range valuesFilesOf(t, csiDir(t)) {
+	for name, path := range CSI.ValuesFiles(t) {
 		spec := podTemplateOf[*appsv1.DaemonSet](csiObjectsOf(t, readValues(t, path))).Spec
 		for _, volume := range spec.Volumes {
 			if volume.HostPath == nil {

@@ -2,7 +2,6 @@ package charttest
 
 import (
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -12,73 +11,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
 )
 
-// csiRefusals are values for which the chart says one sentence each, on top of the minimal ones.
-func csiRefusals() [][]string {
-	return slices.Concat(csiCombinations(), csiCredentials(), csiSingleValues())
-}
-
-func csiCombinations() [][]string {
-	return [][]string{
-		{"fullnameOverride=9csi"}, {"nameOverride=CSI"}, {"namespaceOverride=a.b"},
-		{"cloudConfig.organisation="}, {"cloudConfig.vpcIdentity="}, {"cloudConfig.cluster="},
-		{"controller.serviceAccount.create=false"}, {"node.serviceAccount.create=false"},
-		{"controller.serviceAccount.name=a", "node.serviceAccount.name=a"},
-		{"snapshots.controller.enabled=true"},
-		{"storageClasses[0].name=a", "storageClasses[1].name=a"},
-		{"storageClasses[0].name=a", "storageClasses[0].default=true", "storageClasses[1].name=b",
-			"storageClasses[1].default=true"},
-		{"storageClasses[0].name=a", "storageClasses[0].parameters.volume-type=a"},
-		{"storageClasses[0].name=a", "storageClasses[0].parameters.fstype=xfs"},
-		{"networkPolicy.enabled=true", "kubernetesServiceHost=a", "kubernetesServicePort=7443"},
-		{"networkPolicy.enabled=true", "cloudConfig.endpoint=https://api.example.com:8443"},
-		{"serviceMonitor.enabled=true", "podMonitor.enabled=true"},
-		{`commonLabels.app\.kubernetes\.io/name=a`}, {"rules.alertLabels.severity=page"},
-		{"controller.podAnnotations.checksum/config=a"},
-		{"controller.extraEnv[0].name=POD_NAME"}, {"controller.extraVolumes[0].name=socket"},
-		{"controller.extraVolumeMounts[0].name=a", "controller.extraVolumeMounts[0].mountPath=/csi/"},
-		{"node.extraEnv[0].name=NODE_NAME"},
-		{"admissionPolicy.validationActions={Deny,Warn}"}, {"controller.extraArgs.v=4"},
-		{"node.extraArgs.driver-name=a"}, {"sidecars.resizer.extraArgs.workers=4"},
-		{"sidecars.provisioner.extraArgs.leader-election=false"},
-		{"rbac=null"}, {"sidecars.attacher.image.tag=null"}, {"controller=null"},
-		{`cloudConfig.additionalLabels.k8s\.thalassa\.cloud/cluster=a`},
-	}
-}
-
-func csiCredentials() [][]string {
-	created := []string{"credentials.existingSecret=", "credentials.create.enabled=true"}
-	identity := []string{"credentials.workloadIdentity.enabled=true",
-		"credentials.workloadIdentity.serviceAccountID=sa-1"}
-	whole := []string{"cloudConfig.organisation=", "cloudConfig.vpcIdentity=", "cloudConfig.cluster=",
-		"cloudConfig.existing.name=all"}
-	const token, pem = "credentials.create.personalAccessToken=a", "caBundle.pem=-----BEGIN CERTIFICATE-----"
-	return [][]string{
-		{"credentials.existingSecret="}, identity, {created[1], token}, append(slices.Concat(created, identity), token),
-		{created[0], identity[0]}, created,
-		append(slices.Clone(created), token, "credentials.create.clientID=b", "credentials.create.clientSecret=c"),
-		append(slices.Clone(created), "credentials.create.clientID=b"), {token},
-		append(slices.Clone(whole), "cloudConfig.project=a"), append(slices.Clone(whole), pem),
-		{pem, "caBundle.existing.name=a"}, {"cloudConfig.insecure=true", pem},
-		{"caBundle.pem=PRIVATE KEY-----"}, {"caBundle.pem=text"},
-	}
-}
-
-func csiSingleValues() [][]string {
-	const digits = "0123456789abcdef0123456789abcdef"
-	return [][]string{
-		{"credentials.existingSecret=My Secret"}, {"credentials.existingSecret=" + digits},
-		{"cloudConfig.endpoint=api.example.com"}, {"cloudConfig.endpoint=https://a@example.com"},
-		{"cloudConfig.endpoint=https://example.com/v1"}, {"cloudConfig.endpoint=https://example.com:70000"},
-		{"kubernetesServiceHost=https://a"}, {"kubernetesServicePort=0x1"},
-		{"networkPolicy.apiServer.cidrs[0]=10.0.0.0"}, {"image.registry=https://a"}, {"global.imageRegistry=a/"},
-		{"image.repository=https://a"}, {"image.repository=a:1"}, {"image.repository=ghcr.io/a"},
-		{"image.repository=A"}, {"image.tag=a b"},
-		{"sidecars.snapshotter.image.repository=a@b"}, {"sidecars.attacher.image.registry=a/"},
-	}
-}
-
 func TestCSIEveryRefusalIsSaid(t *testing.T) {
-	wantSaid(t, csiDir(t), csiRefusals(), func(sets ...string) chart.Release {
+	wantSaid(t, csiDir(t), CSIRefusals(), func(sets ...string) chart.Release {
 		return csiRelease(csiMinimal(t, sets...))
 	})
 }
@@ -90,7 +24,7 @@ func TestCSIRemovedValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, successor := range advice {
-		_, _, err := chart.Render(t.Context(), csiDir(t), csiRelease(csiMinimal(t, path+"=a")))
+		_, _, err := render(t, csiDir(t), csiRelease(csiMinimal(t, path+"=a")))
 		if err == nil {
 			t.Errorf("%s is accepted", path)
 			continue
@@ -108,11 +42,9 @@ func TestCSISchemaRefusesTypos(t *testing.T) {
 		if strings.HasSuffix(path, "[0]") {
 			sets = append(sets, path+".name=a")
 		}
-		for engine, render := range engines(t) {
-			_, _, err := render(csiDir(t), csiRelease(csiMinimal(t, sets...)))
-			if want := "additional properties 'tpyo' not allowed"; err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("%s in %q: error %v, want one with %q", engine, path, err, want)
-			}
+		_, _, err := render(t, csiDir(t), csiRelease(csiMinimal(t, sets...)))
+		if want := "additional properties 'tpyo' not allowed"; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("in %q: error %v, want one with %q", path, err, want)
 		}
 	}
 }
@@ -141,7 +73,7 @@ func TestCSISchemaRefusesBadValues(t *testing.T) {
 		"controller.extraArgs.--v=2":                   "additional properties '--v' not allowed",
 		"controller.podDisruptionBudget.enabled=maybe": "got string, want",
 	} {
-		_, _, err := chart.Render(t.Context(), csiDir(t), csiRelease(csiMinimal(t, set)))
+		_, _, err := render(t, csiDir(t), csiRelease(csiMinimal(t, set)))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want one with %q", set, err, want)
 		}
@@ -152,7 +84,7 @@ func TestCSISchemaRefusesBadValues(t *testing.T) {
 // to set instead. It refuses others, as the driver does.
 func TestCSIParametersOfClasses(t *testing.T) {
 	render := func(name string) error {
-		_, _, err := chart.Render(t.Context(), csiDir(t), csiRelease(csiMinimal(t, "storageClasses[0].name=a",
+		_, _, err := render(t, csiDir(t), csiRelease(csiMinimal(t, "storageClasses[0].name=a",
 			"storageClasses[0].parameters."+strings.ReplaceAll(name, ".", `\.`)+"=a")))
 		return err
 	}
@@ -177,7 +109,7 @@ func TestCSIParametersOfClasses(t *testing.T) {
 // TestCSIFilesystems: the chart takes each filesystem that the driver has.
 func TestCSIFilesystems(t *testing.T) {
 	for _, name := range csivolume.Filesystems() {
-		_, _, err := chart.Render(t.Context(), csiDir(t), csiRelease(csiMinimal(t, "storageClasses[0].name=a",
+		_, _, err := render(t, csiDir(t), csiRelease(csiMinimal(t, "storageClasses[0].name=a",
 			"storageClasses[0].filesystem="+name)))
 		if err != nil {
 			t.Errorf("filesystem %s: %v", name, err)

@@ -8,42 +8,32 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"helm.sh/helm/v3/pkg/chartutil"
-	"helm.sh/helm/v3/pkg/strvals"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chartvalues"
 )
 
 const (
 	// csiName is the name of the chart of the CSI driver and of the release in the guide.
-	csiName = "thalassa-csi"
+	csiName = string(CSI)
 	// csiDriver is the name of the driver.
 	csiDriver = "csi.k8s.thalassa.cloud"
 )
 
 // csiDir is the folder of the chart of the CSI driver.
-func csiDir(tb testing.TB) string {
-	tb.Helper()
-	return checkout.Path(tb, "charts/thalassa-csi")
+func csiDir(t *testing.T) string {
+	t.Helper()
+	return CSI.Dir(t)
 }
 
 // csiRelease is the installation that the guide describes.
-func csiRelease(values map[string]any) chart.Release {
-	return chart.Release{Name: csiName, Namespace: "thalassa-system", Values: values}
-}
+func csiRelease(values map[string]any) chart.Release { return CSI.Release(values) }
 
 // csiMinimal returns the values that every installation needs, and on top of them sets.
 func csiMinimal(t *testing.T, sets ...string) map[string]any {
 	t.Helper()
-	values := readValues(t, filepath.Join(csiDir(t), "ci", "minimal-values.yaml"))
-	for _, set := range sets {
-		if err := strvals.ParseInto(set, values); err != nil {
-			t.Fatalf("--set %s: %v", set, err)
-		}
-	}
-	return values
+	return CSI.Minimal(t, sets...)
 }
 
 // csiObjects renders the minimal values and sets into typed objects.
@@ -55,59 +45,33 @@ func csiObjects(t *testing.T, sets ...string) []runtime.Object {
 // csiObjectsOf renders values into typed objects.
 func csiObjectsOf(t *testing.T, values map[string]any) []runtime.Object {
 	t.Helper()
-	text, _, err := chart.Render(t.Context(), csiDir(t), csiRelease(values))
-	if err != nil {
-		t.Fatal(err)
-	}
-	decoded, err := Decode(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return decoded
+	return CSI.Objects(t, values)
 }
 
 // csiGolden begins the names of the golden renders of a values file.
 func csiGolden(name string) string { return "csi-" + name }
 
 func TestCSIGolden(t *testing.T) {
-	for name, path := range valuesFilesOf(t, csiDir(t)) {
+	for name, path := range CSI.ValuesFiles(t) {
 		t.Run(name, func(t *testing.T) {
 			wantGolden(t, csiGolden(name), csiDir(t), csiRelease(readValues(t, path)))
 		})
 	}
 }
 
-// TestCSISameBytes wants both majors of Helm to make the same bytes of every values file, for any cluster.
-func TestCSISameBytes(t *testing.T) {
-	for name, path := range valuesFilesOf(t, csiDir(t)) {
-		text, notes, err := chart.Render(t.Context(), csiDir(t), csiRelease(readValues(t, path)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, version := range kubeVersions(t) {
-			r := csiRelease(readValues(t, path))
-			r.KubeVersion = version
-			text4, notes4, err := renderWith4(t, csiDir(t), r, moreAPIs()...)
-			if diff := cmp.Diff(documents(text), documents(text4)); diff != "" || err != nil || notes != notes4 {
-				t.Errorf("%s for %s: error %v, (-Helm 3 +Helm 4):\n%s", name, version, err, diff)
-			}
-		}
-	}
-}
-
 // TestCSIEveryValueHasAnEffect gives each value of each values file its default back.
 func TestCSIEveryValueHasAnEffect(t *testing.T) {
 	var files []map[string]any
-	opened := open(t, csiDir(t))
-	for name, path := range valuesFilesOf(t, csiDir(t)) {
+	opened := Open(t, csiDir(t))
+	for name, path := range CSI.ValuesFiles(t) {
 		files = append(files, readValues(t, path))
-		with, notes, err := chart.Render(t.Context(), csiDir(t), csiRelease(readValues(t, path)))
+		with, notes, err := render(t, csiDir(t), csiRelease(readValues(t, path)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, value := range documentedIn(t, csiDir(t)) {
+		for _, value := range Documented(t, csiDir(t)) {
 			values := readValues(t, path)
-			if !remove(values, value) {
+			if !Remove(values, value) {
 				continue
 			}
 			text, gotNotes, err := opened.Render(t.Context(), csiRelease(values))
@@ -123,7 +87,7 @@ func TestCSIEveryValueHasAnEffect(t *testing.T) {
 func wantComplete(t *testing.T, dir string, files []map[string]any) {
 	t.Helper()
 	defaults := readValues(t, filepath.Join(dir, chartutil.ValuesfileName))
-	for _, path := range documentedIn(t, dir) {
+	for _, path := range Documented(t, dir) {
 		deflt, _ := lookUp(defaults, path)
 		different := func(file map[string]any) bool {
 			got, found := lookUp(file, path)
@@ -137,7 +101,7 @@ func wantComplete(t *testing.T, dir string, files []map[string]any) {
 
 // TestCSIEveryValueMayBeNull: the chart renders something whole, or says what is wrong.
 func TestCSIEveryValueMayBeNull(t *testing.T) {
-	for name, path := range valuesFilesOf(t, csiDir(t)) {
+	for name, path := range CSI.ValuesFiles(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			wantNulls(t, csiDir(t), path, csiRelease)
@@ -154,7 +118,7 @@ func TestCSIValuesThatMayNotBeNull(t *testing.T) {
 	var walk func(v *chartvalues.Value)
 	walk = func(v *chartvalues.Value) {
 		if v.NotNull {
-			_, _, err := chart.Render(t.Context(), csiDir(t), csiRelease(csiMinimal(t, v.Path+"=null")))
+			_, _, err := render(t, csiDir(t), csiRelease(csiMinimal(t, v.Path+"=null")))
 			if err == nil {
 				t.Errorf("%s=null is accepted", v.Path)
 			} else if got := sentences(t, err.Error()); len(got) != 1 || got[0] != v.Path+

@@ -39,7 +39,7 @@ func TestGolden(t *testing.T) {
 // wantGolden compares a render and its notes with the files of that name.
 func wantGolden(t *testing.T, name, dir string, r chart.Release) {
 	t.Helper()
-	text, notes, err := chart.Render(t.Context(), dir, r)
+	text, notes, err := render(t, dir, r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestGoldenFilesAreUsed(t *testing.T) {
 	for name := range valuesFiles(t) {
 		want = append(want, name+".yaml", name+".notes.txt")
 	}
-	for name := range valuesFilesOf(t, csiDir(t)) {
+	for name := range CSI.ValuesFiles(t) {
 		want = append(want, csiGolden(name)+".yaml", csiGolden(name)+".notes.txt")
 	}
 	slices.Sort(want)

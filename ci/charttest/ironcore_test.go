@@ -19,35 +19,6 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
 )
 
-// iron is what an installation on IronCore sets at least.
-func iron(more ...string) []string {
-	return append([]string{"cloudConfig.organisation=", "cloudConfig.vpcIdentity=", "cloudConfig.cluster=",
-		"credentials.existingSecret=", "cloud=ironcore", "ironcore.networkName=nodes",
-		"ironcore.clusterName=production", "ironcore.kubeconfig.existingSecret=ironcore-kubeconfig"}, more...)
-}
-
-// inCloud is what the part for IronCore's API server sets at least.
-func inCloud(more ...string) []string {
-	return iron(append([]string{"part=cloud", "ironcore.subject.name=ccm"}, more...)...)
-}
-
-// ironRefusals are combinations that are refused with cloud ironcore, or because of it.
-func ironRefusals() [][]string {
-	whole := []string{"ironcore.networkName=", "ironcore.clusterName=", "cloudConfig.existing.name=all"}
-	const noSecret = "ironcore.kubeconfig.existingSecret="
-	return [][]string{
-		{"cloud=null"}, {"part=cloud"}, {"ironcore.networkName=a"}, iron("cloudConfig.organisation=a"),
-		iron("credentials.existingSecret=a"), iron("caBundle.existing.name=a"),
-		iron("ironcore.networkName="), iron("ironcore.clusterName="), iron(noSecret),
-		iron("ironcore.kubeconfig.content=current-context"), iron(noSecret, "ironcore.kubeconfig.content=hunter2"),
-		iron(append(whole, "ironcore.namespace=a")...), iron(append(whole, "advanced.api.burst=7")...),
-		iron("cloudConfig.routes.enabled=true"), iron(append(whole, "cloudConfig.routes.enabled=true")...),
-		inCloud("ironcore.subject.name="), inCloud("ironcore.subject.kind=ServiceAccount"),
-		inCloud("ironcore.subject.namespace=a"), iron("cloudConfig.loadBalancer.creationPollTimeout=0"),
-		iron("ironcore.kubeconfig.existingSecret=A"),
-	}
-}
-
 // TestValuesOfTheOtherCloudAreRefused: every value that one of the clouds does not use, with its name.
 func TestValuesOfTheOtherCloudAreRefused(t *testing.T) {
 	entries, err := config.Describe(ironcore.Default(), ironcore.Keys())
@@ -60,7 +31,7 @@ func TestValuesOfTheOtherCloudAreRefused(t *testing.T) {
 	}
 	for _, path := range documented(t) {
 		section, _, _ := strings.Cut(path, ".")
-		base, other := iron(), "thalassa"
+		base, other := Iron(), "thalassa"
 		switch {
 		case section == "ironcore":
 			base, other = nil, "ironcore"
@@ -99,7 +70,7 @@ func TestIronCoreConfig(t *testing.T) {
 			"dryRun": true},
 		"api": map[string]any{"callTimeout": 11.0, "requestsPerSecond": 12.0, "burst": 13.0},
 	}
-	got := cloudConfig(t, iron("ironcore.prefixName=internal", "ironcore.namespace=tenant",
+	got := cloudConfig(t, Iron("ironcore.prefixName=internal", "ironcore.namespace=tenant",
 		"cloudConfig.loadBalancer.creationPollTimeout=7", "cloudConfig.loadBalancer.drift=report",
 		"cloudConfig.loadBalancer.removeOrphans=true", "cloudConfig.instancesV2.removalGracePeriod=8",
 		"cloudConfig.instancesV2.maxRemovals=9", "cloudConfig.instancesV2.removalWindow=70",
@@ -188,7 +159,7 @@ func TestIronCoreFlags(t *testing.T) {
 		"allocated networks": {[]string{"allocateNodeCIDRs.enabled=true", "cloudConfig.clusterCIDR=10.244.0.0/16"},
 			map[string]string{"cluster-cidr": "10.244.0.0/16", "allocate-node-cidrs": "true"}},
 	} {
-		got := flags(t, iron(test.sets...)...)
+		got := flags(t, Iron(test.sets...)...)
 		for flag, want := range test.want {
 			if got[flag] != want {
 				t.Errorf("%s: --%s=%s, want %s", name, flag, got[flag], want)
@@ -210,7 +181,7 @@ func TestIronCoreKubeconfig(t *testing.T) {
 		"ironcore-kubeconfig":   nil,
 		"thalassa-ccm-ironcore": {"ironcore.kubeconfig.existingSecret=", content},
 	} {
-		mounted, mount := volume(t, "ironcore", iron(sets...)...)
+		mounted, mount := volume(t, "ironcore", Iron(sets...)...)
 		if mounted.Secret == nil || mounted.Secret.SecretName != want ||
 			mount.MountPath != "/etc/thalassa-ccm/ironcore" {
 			t.Errorf("volume %+v at %s, want Secret %s", mounted, mount.MountPath, want)
@@ -218,13 +189,13 @@ func TestIronCoreKubeconfig(t *testing.T) {
 		if mode := *mounted.Secret.DefaultMode; mode&0o007 != 0 {
 			t.Errorf("mode %o lets others read the kubeconfig", mode)
 		}
-		for _, other := range container(t, iron(sets...)...).VolumeMounts {
+		for _, other := range container(t, Iron(sets...)...).VolumeMounts {
 			if other.Name == "credentials" || other.Name == "token" {
 				t.Errorf("%s is mounted", other.Name)
 			}
 		}
 	}
-	text, notes := manifestAndNotes(t, minimal(t, iron("ironcore.kubeconfig.existingSecret=", content)...))
+	text, notes := manifestAndNotes(t, minimal(t, Iron("ironcore.kubeconfig.existingSecret=", content)...))
 	if strings.Contains(text+notes, "current-context") || !strings.Contains(notes, "WARNING") {
 		t.Errorf("the kubeconfig can be read, or there is no warning:\n%s", notes)
 	}
@@ -371,7 +342,7 @@ func TestIronCoreNetworkPolicy(t *testing.T) {
 		"default": {nil, []int{443, 6443}},
 		"others":  {[]string{"networkPolicy.cloudAPI.ports={7443}"}, []int{7443}},
 	} {
-		sets := iron(append([]string{"hostNetwork=false", "networkPolicy.enabled=true"}, test.sets...)...)
+		sets := Iron(append([]string{"hostNetwork=false", "networkPolicy.enabled=true"}, test.sets...)...)
 		policy := find[*networkingv1.NetworkPolicy](t, objects(t, minimal(t, sets...)), "thalassa-ccm")
 		var got []int
 		for _, port := range policy.Spec.Egress[2].Ports {

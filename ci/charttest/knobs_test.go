@@ -196,7 +196,7 @@ func everything(more ...string) []string {
 func TestNamespaceOverride(t *testing.T) {
 	r := chart.Release{Name: "thalassa-ccm", Namespace: "released",
 		Values: minimal(t, everything("namespaceOverride=other", "metrics.tlsSecret=a")...)}
-	manifest, notes, err := chart.Render(t.Context(), chartDir(t), r)
+	manifest, notes, err := render(t, chartDir(t), r)
 	if err != nil {
 		t.Fatal(err)
 	}

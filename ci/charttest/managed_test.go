@@ -11,19 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// hosting is what the provider's side of a managed installation says at least.
-func hosting(more ...string) []string {
-	return append([]string{"profile=managed", "part=hosting", "tenant.kubeconfig.existingSecret=tenant-kubeconfig"},
-		more...)
-}
-
-// tenant is what the served cluster's side says at least. It knows nothing of the cloud.
-func tenant(more ...string) []string {
-	return append([]string{"cloudConfig.organisation=", "cloudConfig.vpcIdentity=", "cloudConfig.cluster=",
-		"credentials.existingSecret=",
-		"profile=managed", "part=tenant", "tenant.subject.name=ccm"}, more...)
-}
-
 // kindNames returns what is rendered as "Kind name", sorted.
 func kindNames(t *testing.T, objects []runtime.Object) []string {
 	t.Helper()

@@ -79,3 +79,14 @@ func decodeDocument(decoder runtime.Decoder, document []byte) (runtime.Object, e
 	object, _, err := decoder.Decode(document, nil, nil)
 	return object, err
 }
+
+// Documents cuts a manifest at what Helm puts between objects: its majors put different numbers of empty lines there.
+func Documents(manifest string) []string {
+	var found []string
+	for document := range strings.SplitSeq("\n"+manifest, "\n---\n") {
+		if document = strings.TrimSpace(document); document != "" {
+			found = append(found, document)
+		}
+	}
+	return found
+}

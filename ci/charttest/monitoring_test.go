@@ -166,13 +166,6 @@ types:
 	}
 }
 
-// ruleGroups returns the groups of the PrometheusRule.
-func ruleGroups(t *testing.T, sets ...string) []monitoringv1.RuleGroup {
-	t.Helper()
-	rendered := objects(t, minimal(t, append([]string{"rules.enabled=true"}, sets...)...))
-	return find[*monitoringv1.PrometheusRule](t, rendered, "thalassa-ccm").Spec.Groups
-}
-
 // kindsOf counts the objects by kind.
 func kindsOf(objects []runtime.Object) map[string]int {
 	found := map[string]int{}

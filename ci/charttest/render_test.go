@@ -2,14 +2,10 @@ package charttest
 
 import (
 	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
-	"helm.sh/helm/v3/pkg/chartutil"
-	"helm.sh/helm/v3/pkg/strvals"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -17,53 +13,37 @@ import (
 )
 
 // chartDir is the folder of thalassa-ccm.
-func chartDir(tb testing.TB) string {
-	tb.Helper()
-	return checkout.Path(tb, "charts/thalassa-ccm")
+func chartDir(t *testing.T) string {
+	t.Helper()
+	return CCM.Dir(t)
 }
 
 // release is the installation the README describes.
-func release(values map[string]any) chart.Release {
-	return chart.Release{Name: "thalassa-ccm", Namespace: "kube-system", Values: values}
-}
+func release(values map[string]any) chart.Release { return CCM.Release(values) }
 
 // readValues returns what a values file says.
 func readValues(t *testing.T, path string) map[string]any {
 	t.Helper()
-	values, err := chartutil.ReadValuesFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return values
+	return ReadValues(t, path)
 }
 
 // minimal returns the values every installation needs, and on top of them what
 // each of sets says in the syntax of `helm install --set`.
 func minimal(t *testing.T, sets ...string) map[string]any {
 	t.Helper()
-	values := readValues(t, filepath.Join(chartDir(t), "ci", "minimal-values.yaml"))
-	for _, set := range sets {
-		if err := strvals.ParseInto(set, values); err != nil {
-			t.Fatalf("--set %s: %v", set, err)
-		}
-	}
-	return values
+	return CCM.Minimal(t, sets...)
 }
 
-// open is the chart in dir for tests that render it hundreds of times.
-func open(t *testing.T, dir string) *chart.Opened {
+// render renders the chart in a folder, and returns the objects as text and the notes.
+func render(t *testing.T, dir string, r chart.Release) (text, notes string, err error) {
 	t.Helper()
-	opened, err := chart.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return opened
+	return Open(t, dir).Render(t.Context(), r)
 }
 
 // manifest renders the chart as text.
 func manifest(t *testing.T, r chart.Release) string {
 	t.Helper()
-	text, _, err := chart.Render(t.Context(), chartDir(t), r)
+	text, _, err := render(t, chartDir(t), r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +53,7 @@ func manifest(t *testing.T, r chart.Release) string {
 // manifestAndNotes renders the chart as text, and its notes for the user.
 func manifestAndNotes(t *testing.T, values map[string]any) (text, notes string) {
 	t.Helper()
-	text, notes, err := chart.Render(t.Context(), chartDir(t), release(values))
+	text, notes, err := render(t, chartDir(t), release(values))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,17 +63,13 @@ func manifestAndNotes(t *testing.T, values map[string]any) (text, notes string) 
 // objects renders the chart into typed objects.
 func objects(t *testing.T, values map[string]any) []runtime.Object {
 	t.Helper()
-	decoded, err := Decode(manifest(t, release(values)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return decoded
+	return CCM.Objects(t, values)
 }
 
 // refusal renders the chart with values it has to refuse and returns the error.
 func refusal(t *testing.T, values map[string]any) string {
 	t.Helper()
-	_, _, err := chart.Render(t.Context(), chartDir(t), release(values))
+	_, _, err := render(t, chartDir(t), release(values))
 	if err == nil {
 		t.Fatalf("the chart accepts %v", values)
 	}
@@ -103,15 +79,7 @@ func refusal(t *testing.T, values map[string]any) string {
 // find returns the object of type T with that name.
 func find[T runtime.Object](t *testing.T, objects []runtime.Object, name string) T {
 	t.Helper()
-	for _, object := range objects {
-		typed, ok := object.(T)
-		if ok && accessor(t, object).GetName() == name {
-			return typed
-		}
-	}
-	var none T
-	t.Fatalf("no %T %q in the manifest", none, name)
-	return none
+	return Find[T](t, objects, name)
 }
 
 func accessor(t *testing.T, object runtime.Object) interface{ GetName() string } {
@@ -163,22 +131,7 @@ func container(t *testing.T, sets ...string) corev1.Container {
 // valuesFiles are the values files of the ci folder of thalassa-ccm, by their short names.
 func valuesFiles(t *testing.T) map[string]string {
 	t.Helper()
-	return valuesFilesOf(t, chartDir(t))
-}
-
-// valuesFilesOf are those of the chart in dir.
-func valuesFilesOf(t *testing.T, dir string) map[string]string {
-	t.Helper()
-	const suffix = "-values.yaml"
-	paths, err := filepath.Glob(filepath.Join(dir, "ci", "*"+suffix))
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("values files %v, error %v", paths, err)
-	}
-	files := map[string]string{}
-	for _, path := range paths {
-		files[strings.TrimSuffix(filepath.Base(path), suffix)] = path
-	}
-	return files
+	return CCM.ValuesFiles(t)
 }
 
 // readCheckout reads a file of the repository, named from its root.

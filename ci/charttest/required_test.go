@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
 )
 
 // required returns the paths of the values without a default.
@@ -89,7 +87,7 @@ func TestFlagsOfTheChartAreRefused(t *testing.T) {
 	}
 	for flag := range flags {
 		t.Run(flag, func(t *testing.T) {
-			_, _, err := chart.Render(t.Context(), chartDir(t), release(minimal(t, "extraArgs."+flag+"=x")))
+			_, _, err := render(t, chartDir(t), release(minimal(t, "extraArgs."+flag+"=x")))
 			if slices.Contains(mayBeOverridden(), flag) {
 				if err != nil {
 					t.Errorf("it may not be overridden: %v", err)

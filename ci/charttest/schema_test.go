@@ -1,7 +1,6 @@
 package charttest
 
 import (
-	"encoding/json"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,58 +10,6 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
 )
-
-// schema is the part of a JSON schema the chart uses.
-type schema struct {
-	Type                 any                `json:"type"`
-	Properties           map[string]*schema `json:"properties"`
-	AdditionalProperties any                `json:"additionalProperties"`
-	PatternProperties    map[string]any     `json:"patternProperties"`
-	Items                *schema            `json:"items"`
-	Minimum              float64            `json:"minimum"`
-	Maximum              float64            `json:"maximum"`
-}
-
-func readSchema(t *testing.T, dir string) *schema {
-	t.Helper()
-	root := new(schema)
-	if err := json.Unmarshal([]byte(readFile(t, filepath.Join(dir, "values.schema.json"))), root); err != nil {
-		t.Fatal(err)
-	}
-	return root
-}
-
-// isObject says whether the schema is that of an object, or of an object or null.
-func (s *schema) isObject() bool {
-	types, several := s.Type.([]any)
-	return s.Type == "object" || several && slices.Contains(types, any("object"))
-}
-
-// walk calls visit for s and everything inside it. The path is that of values:
-// keys with dots between them, and [0] for an item of a list.
-func (s *schema) walk(path string, visit func(path string, s *schema)) {
-	visit(path, s)
-	for key, property := range s.Properties {
-		property.walk(strings.TrimPrefix(path+"."+key, "."), visit)
-	}
-	if s.Items != nil {
-		s.Items.walk(path+"[0]", visit)
-	}
-}
-
-// objectPaths returns the sorted paths of all objects that are closed, or of all
-// that are not.
-func objectPaths(t *testing.T, dir string, closed bool) []string {
-	t.Helper()
-	var paths []string
-	readSchema(t, dir).walk("", func(path string, s *schema) {
-		if s.isObject() && (s.AdditionalProperties == false && s.PatternProperties == nil) == closed {
-			paths = append(paths, path)
-		}
-	})
-	slices.Sort(paths)
-	return paths
-}
 
 func TestSchemaOpenObjects(t *testing.T) {
 	want := []string{
@@ -95,16 +42,13 @@ func TestSchemaRefusesTypos(t *testing.T) {
 	if len(paths) < 5 {
 		t.Fatalf("only %d closed objects: %q", len(paths), paths)
 	}
-	for engine, render := range engines(t) {
-		for _, path := range paths {
-			t.Run(engine+" in "+path, func(t *testing.T) {
-				_, _, err := render(chartDir(t), release(minimal(t, strings.TrimPrefix(path+".tpyo=1", "."))))
-				if want := "additional properties 'tpyo' not allowed"; err == nil ||
-					!strings.Contains(err.Error(), want) {
-					t.Errorf("error %v, want one with %q", err, want)
-				}
-			})
-		}
+	for _, path := range paths {
+		t.Run("in "+path, func(t *testing.T) {
+			_, _, err := render(t, chartDir(t), release(minimal(t, strings.TrimPrefix(path+".tpyo=1", "."))))
+			if want := "additional properties 'tpyo' not allowed"; err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("error %v, want one with %q", err, want)
+			}
+		})
 	}
 }
 
@@ -181,29 +125,26 @@ func defaults(t *testing.T) map[string]any {
 
 // TestChartAsDependency: a chart includes it with values of its own, and switches it off.
 func TestChartAsDependency(t *testing.T) {
-	dir := umbrella(t)
-	for engine, render := range engines(t) {
-		t.Run(engine, func(t *testing.T) {
-			platform := func(values map[string]any) (string, error) {
-				text, _, err := render(dir, chart.Release{Name: "platform", Namespace: "kube-system", Values: values})
-				return text, err
-			}
-			values := map[string]any{"global": map[string]any{"region": "somewhere"},
-				"thalassa-ccm": minimal(t, "enabled=true")}
-			text, err := platform(values)
-			if want := "name: \"platform-thalassa-ccm\"\n"; err != nil || !strings.Contains(text, want) {
-				t.Errorf("error %v, and the manifest lacks %q", err, want)
-			}
-			values["thalassa-ccm"] = map[string]any{"enabled": false}
-			if text, err := platform(values); err != nil || strings.TrimSpace(text) != "" {
-				t.Errorf("a disabled dependency gives error %v and the manifest %q", err, text)
-			}
-			for name, path := range valuesFiles(t) {
-				values["thalassa-ccm"] = readValues(t, path)
-				if text, err := platform(values); err != nil || !strings.Contains(text, "/thalassa-ccm/templates/") {
-					t.Errorf("with the values %s: error %v", name, err)
-				}
-			}
-		})
+	dir := Umbrella(t)
+	platform := func(values map[string]any) (string, error) {
+		text, _, err := chart.Render(t.Context(), dir, chart.Release{Name: "platform", Namespace: "kube-system",
+			Values: values})
+		return text, err
+	}
+	values := map[string]any{"global": map[string]any{"region": "somewhere"},
+		"thalassa-ccm": minimal(t, "enabled=true")}
+	text, err := platform(values)
+	if want := "name: \"platform-thalassa-ccm\"\n"; err != nil || !strings.Contains(text, want) {
+		t.Errorf("error %v, and the manifest lacks %q", err, want)
+	}
+	values["thalassa-ccm"] = map[string]any{"enabled": false}
+	if text, err := platform(values); err != nil || strings.TrimSpace(text) != "" {
+		t.Errorf("a disabled dependency gives error %v and the manifest %q", err, text)
+	}
+	for name, path := range valuesFiles(t) {
+		values["thalassa-ccm"] = readValues(t, path)
+		if text, err := platform(values); err != nil || !strings.Contains(text, "/thalassa-ccm/templates/") {
+			t.Errorf("with the values %s: error %v", name, err)
+		}
 	}
 }

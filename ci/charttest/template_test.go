@@ -136,8 +136,8 @@ func TestSameBytesForEveryKubernetes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			values := readValues(t, path)
 			want := manifest(t, release(values))
-			for _, version := range append(kubeVersions(t), chart.DefaultKubeVersion) {
-				for _, apis := range [][]string{nil, moreAPIs()} {
+			for _, version := range append(KubeVersions(t), chart.DefaultKubeVersion) {
+				for _, apis := range [][]string{nil, MoreAPIs()} {
 					r := release(values)
 					r.KubeVersion, r.APIVersions = version, apis
 					if manifest(t, r) != want {
@@ -149,19 +149,11 @@ func TestSameBytesForEveryKubernetes(t *testing.T) {
 	}
 }
 
-// moreAPIs are such as charts ask for: of an operator, with and without a kind, and one that Kubernetes has no more.
-func moreAPIs() []string {
-	return []string{
-		"monitoring.coreos.com/v1", "monitoring.coreos.com/v1/ServiceMonitor", "monitoring.coreos.com/v1/PodMonitor",
-		"monitoring.coreos.com/v1/PrometheusRule", "policy/v1beta1/PodDisruptionBudget",
-	}
-}
-
 func TestOldKubernetesIsRefused(t *testing.T) {
 	r := release(minimal(t))
 	oldest, _ := supported(t)
 	r.KubeVersion = fmt.Sprintf("v1.%d.9", oldest-1)
-	_, _, err := chart.Render(t.Context(), chartDir(t), r)
+	_, _, err := render(t, chartDir(t), r)
 	if err == nil || !strings.Contains(err.Error(), "kubeVersion") {
 		t.Errorf("error %v, want one about kubeVersion", err)
 	}

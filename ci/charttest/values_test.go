@@ -2,8 +2,6 @@ package charttest
 
 import (
 	"fmt"
-	"maps"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,32 +9,29 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
-	"github.com/thalassa-cloud/thalassa-ccm/tools/chartvalues"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"sigs.k8s.io/yaml"
 )
 
 // TestEveryValueHasAnEffect gives each value of each values file its default back, and wants the
-// render to change or the chart to refuse, with either major of Helm.
+// render to change or the chart to refuse.
 func TestEveryValueHasAnEffect(t *testing.T) {
-	for engine, render := range engines(t) {
-		for name, path := range valuesFiles(t) {
-			with, notes, err := render(chartDir(t), release(readValues(t, path)))
-			if err != nil {
-				t.Fatal(err)
+	for name, path := range valuesFiles(t) {
+		with, notes, err := render(t, chartDir(t), release(readValues(t, path)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, value := range documented(t) {
+			values := readValues(t, path)
+			if !Remove(values, value) {
+				continue
 			}
-			for _, value := range documented(t) {
-				values := readValues(t, path)
-				if !remove(values, value) {
-					continue
+			t.Run(name+" "+value, func(t *testing.T) {
+				text, gotNotes, err := render(t, chartDir(t), release(values))
+				if err == nil && text == with && gotNotes == notes {
+					t.Error("the default changes nothing")
 				}
-				t.Run(strings.Join([]string{engine, name, value}, " "), func(t *testing.T) {
-					text, gotNotes, err := render(chartDir(t), release(values))
-					if err == nil && text == with && gotNotes == notes {
-						t.Error("the default changes nothing")
-					}
-				})
-			}
+			})
 		}
 	}
 }
@@ -44,33 +39,7 @@ func TestEveryValueHasAnEffect(t *testing.T) {
 // documented returns the paths of the values in the README's table.
 func documented(t *testing.T) []string {
 	t.Helper()
-	return documentedIn(t, chartDir(t))
-}
-
-// documentedIn are those of the chart in dir.
-func documentedIn(t *testing.T, dir string) []string {
-	t.Helper()
-	values, err := chartvalues.Parse([]byte(readFile(t, filepath.Join(dir, chartutil.ValuesfileName))))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var paths []string
-	for _, leaf := range values.Leaves() {
-		paths = append(paths, leaf.Path)
-	}
-	return paths
-}
-
-// remove takes the value at a dotted path out of the values, and says whether it was there.
-func remove(values map[string]any, path string) bool {
-	key, rest, more := strings.Cut(path, ".")
-	nested, isMap := values[key].(map[string]any)
-	if more {
-		return isMap && remove(nested, rest)
-	}
-	_, found := values[key]
-	delete(values, key)
-	return found
+	return Documented(t, chartDir(t))
 }
 
 func TestRequiredValuesHaveAnEffect(t *testing.T) {
@@ -100,8 +69,8 @@ func TestEveryValueMayBeNull(t *testing.T) {
 func wantNulls(t *testing.T, dir, path string, of func(values map[string]any) chart.Release) {
 	t.Helper()
 	checked := seen{}
-	values, opened := documentedIn(t, dir), open(t, dir)
-	for _, value := range slices.Concat(values, sectionsOf(values)) {
+	values, opened := Documented(t, dir), Open(t, dir)
+	for _, value := range slices.Concat(values, Sections(values)) {
 		text, notes, err := opened.Render(t.Context(), of(withNull(t, path, value)))
 		switch {
 		case err != nil && !inWords(err):
@@ -118,7 +87,7 @@ type seen map[string]bool
 // wantWhole wants rendered objects and notes to have no holes where a value should be.
 func (s seen) wantWhole(t *testing.T, what, text, notes string) {
 	t.Helper()
-	for _, document := range documents(text) {
+	for _, document := range Documents(text) {
 		if s.first(document) {
 			wantNoHole(t, what, document)
 			if _, err := Decode(document); err != nil {
@@ -170,7 +139,7 @@ func emptyKeys(t *testing.T, manifest string) []string {
 			}
 		}
 	}
-	for _, document := range documents(manifest) {
+	for _, document := range Documents(manifest) {
 		var content map[string]any
 		if err := yaml.Unmarshal([]byte(document), &content); err != nil {
 			t.Fatal(err)
@@ -184,23 +153,8 @@ func emptyKeys(t *testing.T, manifest string) []string {
 func withNull(t *testing.T, path, value string) map[string]any {
 	t.Helper()
 	values := readValues(t, path)
-	remove(values, value)
+	Remove(values, value)
 	return chartutil.CoalesceTables(nest(value, nil), values)
-}
-
-// TestHelm4TakesNullAlike: both majors merge values in code of their own.
-func TestHelm4TakesNullAlike(t *testing.T) {
-	path, opened := valuesFiles(t)["full"], open(t, chartDir(t))
-	for _, value := range slices.Concat(documented(t), sections(t)) {
-		text, notes, err := opened.Render(t.Context(), release(withNull(t, path, value)))
-		text4, notes4, err4 := render4(t, release(withNull(t, path, value)))
-		if (err == nil) != (err4 == nil) || err4 != nil && !inWords(err4) {
-			t.Errorf("%s=null: Helm 3 says %v, Helm 4 %v", value, err, err4)
-		}
-		if diff := cmp.Diff(documents(text), documents(text4)); diff != "" || notes != notes4 {
-			t.Errorf("%s=null: (-Helm 3 +Helm 4):\n%s", value, diff)
-		}
-	}
 }
 
 // inWords says whether an error is what the schema or the chart says about values, and not what the template engine
@@ -214,19 +168,7 @@ func inWords(err error) bool {
 // sections returns the paths of the values that have others below them.
 func sections(t *testing.T) []string {
 	t.Helper()
-	return sectionsOf(documented(t))
-}
-
-// sectionsOf returns the paths above those of values.
-func sectionsOf(values []string) []string {
-	found := map[string]bool{}
-	for _, path := range values {
-		for at := strings.LastIndex(path, "."); at > 0; at = strings.LastIndex(path, ".") {
-			path = path[:at]
-			found[path] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(found))
+	return Sections(documented(t))
 }
 
 // nest makes values of one value at a dotted path.

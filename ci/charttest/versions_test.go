@@ -2,51 +2,11 @@ package charttest
 
 import (
 	"fmt"
-	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
 )
-
-// found finds the first group of a pattern in a file.
-func found(t *testing.T, file, pattern string) string {
-	t.Helper()
-	groups := regexp.MustCompile(pattern).FindStringSubmatch(readCheckout(t, file))
-	if groups == nil {
-		t.Fatalf("%s has nothing like %s", file, pattern)
-	}
-	return groups[1]
-}
-
-// minor finds the minor version of Kubernetes that a file names, as the first group of a pattern.
-func minor(t *testing.T, file, pattern string) int {
-	t.Helper()
-	number, err := strconv.Atoi(found(t, file, pattern))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return number
-}
-
-// supported are the oldest and the newest minor version that the chart is for.
-func supported(t *testing.T) (oldest, newest int) {
-	t.Helper()
-	return minor(t, "charts/thalassa-ccm/Chart.yaml", `(?m)^kubeVersion: ">=1\.([0-9]+)\.0-0"$`),
-		minor(t, "src/go.mod", `(?m)^\tk8s\.io/cloud-provider v0\.([0-9]+)\.`)
-}
-
-// kubeVersions are clusters of every supported minor version, one of a vendor among them.
-func kubeVersions(t *testing.T) []string {
-	t.Helper()
-	oldest, newest := supported(t)
-	versions := []string{fmt.Sprintf("v1.%d.2-vendor.1", oldest)}
-	for version := oldest; version <= newest; version++ {
-		versions = append(versions, fmt.Sprintf("v1.%d.0", version))
-	}
-	return versions
-}
 
 // TestVersionsAgree: what is said about versions of Kubernetes is what the chart's kubeVersion, the program's libraries
 // and the tests' own control plane are.

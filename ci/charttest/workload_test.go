@@ -46,7 +46,7 @@ func TestNamesThatNoServiceCanHave(t *testing.T) {
 			"the name of the release gives the objects the name cloud.eu-thalassa-ccm, "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, _, err := chart.Render(t.Context(), chartDir(t), chart.Release{
+			_, _, err := render(t, chartDir(t), chart.Release{
 				Name: test.release, Namespace: "kube-system", Values: minimal(t, "fullnameOverride="+test.override),
 			})
 			if err == nil {
@@ -208,7 +208,7 @@ func TestNamespaces(t *testing.T) {
 }
 
 func TestNotes(t *testing.T) {
-	_, notes, err := chart.Render(t.Context(), chartDir(t), chart.Release{Name: "ccm", Namespace: "cloud",
+	_, notes, err := render(t, chartDir(t), chart.Release{Name: "ccm", Namespace: "cloud",
 		Values: minimal(t)})
 	if err != nil {
 		t.Fatal(err)

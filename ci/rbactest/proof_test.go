@@ -28,8 +28,8 @@ import (
 // updateFlag makes the test of the reference page write it.
 const updateFlag = "update"
 
-// together is how many programs run at a time unless -parallel says it: they wait most of the time, each with a control
-// plane of 300 MiB.
+// together is how many programs run at a time unless -parallel says it: they wait most of the time, each with a
+// control plane of 300 MiB.
 const together = "4"
 
 func TestMain(m *testing.M) {
@@ -127,22 +127,15 @@ func profiles() []profile {
 	)
 }
 
-// runs are the profiles for which the program runs: all of them, or in the quick tier those that together use each rule of
-// the chart. TestSetsAreUnions shows that no other set of controllers is permitted anything else.
+// runs are the profiles for which the program runs: all of them, or in the quick tier those that together use each
+// rule of the chart. TestSetsAreUnions shows that no other set of controllers is permitted anything else.
 func runs() []profile {
 	if tier.Full() {
 		return profiles()
 	}
-	quick := []string{
-		"self-managed cloud-node-controller", "self-managed cloud-node-lifecycle-controller",
-		"self-managed service-lb-controller",
-		"self-managed cloud-node-controller+cloud-node-lifecycle-controller+service-lb-controller",
-		"accounts cloud-node-controller+cloud-node-lifecycle-controller+service-lb-controller",
-		"managed cloud-node-controller+cloud-node-lifecycle-controller+service-lb-controller",
-		"accounts of the release", "orphans by accounts", "workload identity by accounts", "routes",
-		"networks alone",
-		"routes and networks by accounts",
-	}
+	const all = " cloud-node-controller+cloud-node-lifecycle-controller+service-lb-controller"
+	quick := []string{"self-managed" + all, "accounts" + all, "managed" + all, "orphans by accounts",
+		"workload identity by accounts", "routes and networks by accounts"}
 	return slices.DeleteFunc(profiles(), func(p profile) bool { return !slices.Contains(quick, p.name) })
 }
 
@@ -345,8 +338,8 @@ func (c *cluster) ofOthers(t *testing.T, objects []runtime.Object, foreign []rba
 	return permissions
 }
 
-// judge compares what accounts may do with what they did. Accounts are the program's alone, and it has no others. What
-// roles of Kubernetes itself permit need not be used. What knownUnused lists must not be used.
+// judge compares what accounts may do with what they did. Accounts are the program's alone, and it has no others.
+// What roles of Kubernetes itself permit need not be used. What knownUnused lists must not be used.
 func judge(t *testing.T, granted, ofOthers, knownUnused []Permission, requests []Request) {
 	t.Helper()
 	for _, p := range Repeated(granted) {

@@ -12,11 +12,13 @@ import (
 	"golang.org/x/tools/go/packages"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 )
 
 // TestOtherPlatforms checks the types of all programs of a release for each platform that tests do not compile them
 // for.
 func TestOtherPlatforms(t *testing.T) {
+	tier.NeedFull(t)
 	for platform, programs := range map[string][]string{
 		"linux/arm64": {"./cmd/thalassa-cloud-controller-manager", "./cmd/thalassa-csi-driver",
 			"./cmd/kubectl-thalassa", "github.com/thalassa-cloud/thalassa-ccm/src/emulator/cmd/thalassa-emulator"},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 )
 
 // Many clients at once must neither race nor see each other's half-done work.
@@ -63,7 +64,7 @@ func TestConcurrentClientsMeetFaults(t *testing.T) {
 		running.Go(func() { _ = c.cycle(t, fmt.Sprintf("service-%d", i), machines) })
 	}
 	running.Go(func() {
-		for i := range 50 {
+		for i := range tier.Pick(15, 50) {
 			for _, effect := range []fault.Effect{
 				{Kind: fault.Stale, Delay: 5 * time.Millisecond}, {Kind: fault.DeleteLag, Delay: 5 * time.Millisecond},
 				{Kind: fault.Partial}, {Kind: fault.Latency, Delay: time.Millisecond},

@@ -15,6 +15,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 )
 
 // past is a cloud in virtual time.
@@ -163,7 +164,7 @@ func TestStaleListsAreOldLists(t *testing.T) {
 	const lag = 7
 	delays := emulator.Delays{LoadbalancerCreate: 2500 * time.Millisecond, LoadbalancerDelete: 1500 * time.Millisecond,
 		LoadbalancerLinger: time.Second}
-	for seed := range uint64(5) {
+	for seed := range tier.Pick[uint64](2, 5) {
 		withPast(t, emulator.Config{Delays: delays}, func(p past) {
 			random := rand.New(rand.NewPCG(seed, 0))
 			p.inject(stale(lag * time.Second))

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 )
 
 // town is a cloud with n machines, n load balancers, and as many target groups,
@@ -138,11 +139,11 @@ func TestNestedObjectsAreFresh(t *testing.T) {
 
 // Lists are encoded while others write.
 func TestListsDuringWrites(t *testing.T) {
-	e := town(t, 20)
+	e, rounds := town(t, 20), tier.Pick(10, 20)
 	var running sync.WaitGroup
 	for i := range 4 {
 		running.Go(func() {
-			for j := range 20 {
+			for j := range rounds {
 				name := fmt.Sprintf("m-%d-%d", i, j)
 				post(t, e, "/v1/machines",
 					fmt.Sprintf(`{"name":%q,"subnet":"emulator","machineType":"pgp-small","labels":{"a":"b"}}`, name))
@@ -156,7 +157,7 @@ func TestListsDuringWrites(t *testing.T) {
 	}
 	for _, path := range []string{"/v1/machines", "/v1/loadbalancers", "/v1/loadbalancer-target-groups", "/v1/quotas"} {
 		running.Go(func() {
-			for range 20 {
+			for range rounds {
 				if answer := serve(e, apiRequest(t, "", "GET", path, "")); !json.Valid(answer.Body.Bytes()) {
 					t.Errorf("GET %s: not JSON", path)
 				}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/faulttest"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 )
 
 // TestMain collects garbage less often than usual: thousands of fault tests, each with a small cloud of its own, make
@@ -26,11 +27,13 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestCrash ends the process at every single call of every story, before and after the cloud did what it asked for.
+// TestCrash ends the process at every single call of every story, before and after the cloud did what it asked for. In
+// the quick tier, it does so at some calls, and TestSample tries the clouds that behave in other ways.
 func TestCrash(t *testing.T) {
 	t.Parallel()
 	for _, story := range stories() {
-		for _, scenario := range story.everywhere() {
+		scenarios := story.everywhere()
+		for _, scenario := range tier.Pick(scenarios[:1], scenarios) {
 			faulttest.Crash(t, scenario)
 		}
 	}
@@ -58,7 +61,8 @@ func TestFaults(t *testing.T) {
 // TestSample lets some calls of the other stories fail, and of all stories in clouds that behave in other ways.
 func TestSample(t *testing.T) {
 	t.Parallel()
-	const many, some = 25, 12
+	const some = 12
+	many := tier.Pick(some, 25)
 	for _, story := range stories() {
 		if !story.complete {
 			faulttest.Sample(t, story.scenario("", nil), many)
@@ -69,12 +73,16 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// TestChaos lets calls of every story fail, and processes end, at random.
+// TestChaos lets calls of every story fail, and processes end, at random. In the quick tier, it tries some stories.
 func TestChaos(t *testing.T) {
 	t.Parallel()
 	const seeds = 6
 	for _, story := range stories() {
-		for _, scenario := range story.everywhere() {
+		scenarios := story.everywhere()
+		if !tier.Has(story.name, 3) {
+			continue
+		}
+		for _, scenario := range tier.Pick(scenarios[:1], scenarios) {
 			faulttest.Chaos(t, scenario, seeds)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/faulttest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/openapi/openapitest"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
@@ -50,12 +51,13 @@ func TestLives(t *testing.T) {
 // accepted, and the finalizer is removed before the group is gone, which is no leak.
 func TestLivesThatFailed(t *testing.T) {
 	t.Parallel()
+	disturbances := tier.Pick(1, lifeDisturbances)
 	for _, seed := range []uint64{7000079, 7000235, 9100004}[:min(3, tierSize().someLives)] {
-		faulttest.Chaos(t, life{seed: seed, first: true}.scenario(), lifeDisturbances)
+		faulttest.Chaos(t, life{seed: seed, first: true}.scenario(), disturbances)
 	}
 	others := []uint64{110000746, 150000881, 180000902, 1578970011, 2633990250}
 	for _, seed := range others[:min(len(others), tierSize().someLives)] {
-		faulttest.Chaos(t, life{seed: seed}.scenario(), lifeDisturbances)
+		faulttest.Chaos(t, life{seed: seed}.scenario(), disturbances)
 	}
 }
 

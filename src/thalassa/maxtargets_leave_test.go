@@ -10,10 +10,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 )
 
-// driftModes are what loadBalancer.drift can be.
-var driftModes = []string{"repair", "report", "off"}
+// driftModes are what loadBalancer.drift can be, or the one of these that the quick tier tries.
+func driftModes(quick string) []string {
+	return tier.Pick([]string{quick}, []string{"repair", "report", "off"})
+}
 
 // change changes a copy of a Node.
 func (l *lab) change(cluster kubernetes.Interface, node *corev1.Node, apply func(*corev1.Node)) {
@@ -53,7 +57,7 @@ func TestMaxTargetsNotReadyTargetLeaves(t *testing.T) {
 		},
 	}
 	for name, leaves := range leave {
-		for _, mode := range driftModes {
+		for _, mode := range driftModes("report") {
 			if mode == "off" && name == "its machine is deleted" {
 				continue // nobody looks before its Node changes
 			}
@@ -87,7 +91,7 @@ func TestMaxTargetsNotReadyTargetLeaves(t *testing.T) {
 // TestMaxTargetsMachineDeletedBetweenSteps: the cloud removes a target whose machine is deleted while new targets are
 // being checked. The other old ones leave afterwards, and that is no drift.
 func TestMaxTargetsMachineDeletedBetweenSteps(t *testing.T) {
-	for _, mode := range driftModes {
+	for _, mode := range driftModes("repair") {
 		synctest.Test(t, func(t *testing.T) {
 			l := newFeatureLab(t)
 			l.config.LoadBalancer.Drift = mode
@@ -145,7 +149,7 @@ func (l *lab) fourNotReady(mode string) (cluster kubernetes.Interface, order []*
 // TestMaxTargetsPostponedForHours: a target that stays because new ones are not ready leaves when one is, however long
 // that takes.
 func TestMaxTargetsPostponedForHours(t *testing.T) {
-	for _, mode := range driftModes {
+	for _, mode := range driftModes("off") {
 		synctest.Test(t, func(t *testing.T) {
 			l := newFeatureLab(t)
 			cluster, order := l.fourNotReady(mode)

@@ -32,7 +32,7 @@ func withoutNetwork(node *corev1.Node) {
 // TestMaxTargetsBetterNodeBecomesReady: a node that would fill an empty place takes the place of a target that is not
 // ready when it becomes ready. That is no drift.
 func TestMaxTargetsBetterNodeBecomesReady(t *testing.T) {
-	for _, mode := range driftModes {
+	for _, mode := range driftModes("report") {
 		synctest.Test(t, func(t *testing.T) {
 			l := newFeatureLab(t)
 			web := serviceWith(annotated("max-targets", "2"))
@@ -58,7 +58,7 @@ func TestMaxTargetsBetterNodeBecomesReady(t *testing.T) {
 
 // TestMaxTargetsReadyAgain: targets that serve while others do not stay until health checks accept the others again.
 func TestMaxTargetsReadyAgain(t *testing.T) {
-	for _, mode := range driftModes {
+	for _, mode := range driftModes("repair") {
 		synctest.Test(t, func(t *testing.T) {
 			l := newFeatureLab(t)
 			cluster, order := l.fourNotReady(mode)
@@ -76,7 +76,7 @@ func TestMaxTargetsReadyAgain(t *testing.T) {
 
 // TestMaxTargetsNetworkAgain: the same if the network of all targets is missing.
 func TestMaxTargetsNetworkAgain(t *testing.T) {
-	for _, mode := range driftModes {
+	for _, mode := range driftModes("off") {
 		synctest.Test(t, func(t *testing.T) {
 			l := newFeatureLab(t)
 			nodes, cluster := l.readyFor(mode, slowHealthChecks("4"), "a", "b", "c", "d", "e", "f", "g", "h")
@@ -107,7 +107,7 @@ func TestMaxTargetsNetworkAgain(t *testing.T) {
 // TestMaxTargetsEmptiedByHand: targets that somebody removes are drift, although the program has never written them
 // with a limit.
 func TestMaxTargetsEmptiedByHand(t *testing.T) {
-	for _, mode := range driftModes {
+	for _, mode := range driftModes("repair") {
 		synctest.Test(t, func(t *testing.T) {
 			l := newFeatureLab(t)
 			l.config.LoadBalancer.Drift = mode

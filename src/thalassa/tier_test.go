@@ -34,8 +34,8 @@ type tierSizes struct {
 
 func tierSize() tierSizes {
 	return tier.Pick(
-		tierSizes{largeSize: 100, lifecycleNodes: 500, subsetNodes: 5, refusedNodes: 20,
+		tierSizes{largeSize: 100, lifecycleNodes: 1000, subsetNodes: 5, refusedNodes: 20,
 			failureTime: 20 * time.Minute, faultShare: 16, someLives: 1, routeLives: 2},
-		tierSizes{largeSize: 1000, lifecycleNodes: 5000, subsetNodes: 25, refusedNodes: 100,
+		tierSizes{largeSize: 1000, lifecycleNodes: 10000, subsetNodes: 25, refusedNodes: 100,
 			failureTime: 2 * time.Hour, faultShare: 1, someLives: 8, routeLives: 30})
 }

@@ -190,8 +190,8 @@ func (s *Server) startPlane() error {
 	case <-ready.done:
 		return nil
 	case <-child.Done():
-		return fmt.Errorf("%w\n%s", errors.Join(errors.New("the control plane of the test run ended before it was ready"),
-			child.Err()), child.Tail())
+		ended := errors.New("the control plane of the test run ended before it was ready")
+		return fmt.Errorf("%w\n%s", errors.Join(ended, child.Err()), child.Tail())
 	}
 }
 

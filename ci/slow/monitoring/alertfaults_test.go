@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/prometheus/promql/promqltest"
 	promrules "github.com/prometheus/prometheus/rules"
 	"github.com/prometheus/prometheus/storage"
+	"github.com/thalassa-cloud/thalassa-ccm/ci/charttest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service/cluster"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
@@ -332,7 +333,7 @@ func TestAlertsOfRealFaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			sets, faults := []string(nil), append(clusterFaults(), cloudFaults()...)
 			if ironCore {
-				sets, faults = iron(), append(clusterFaults(), ironFaults()...)
+				sets, faults = charttest.Iron(), append(clusterFaults(), ironFaults()...)
 			}
 			missing := alerting(t, sets...)
 			delete(missing, "ThalassaCCMTwoLeaders") // needs two processes, see below
@@ -356,7 +357,7 @@ func TestNoAlertWithoutFault(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			sets := []string(nil)
 			if ironCore {
-				sets = iron()
+				sets = charttest.Iron()
 			}
 			data := store(t, recordWorking(t, ironCore, "kube-system"))
 			from := virtualStart().Add(time.Minute)
@@ -371,7 +372,7 @@ func TestNoAlertWithoutFault(t *testing.T) {
 // TestTwoLeaders: two pods hold leases of different API servers, and one pod alone does not raise the alert.
 func TestTwoLeaders(t *testing.T) {
 	f := alertFault{alerts: []string{"ThalassaCCMTwoLeaders"}}
-	for ironCore, sets := range map[bool][]string{false: nil, true: iron()} {
+	for ironCore, sets := range map[bool][]string{false: nil, true: charttest.Iron()} {
 		var pods []*recording
 		for _, late := range []time.Duration{0, workingTime} {
 			pods = append(pods, record(t, ironCore, "", func(r *running) {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/prometheus/promql/parser"
 
+	"github.com/thalassa-cloud/thalassa-ccm/ci/charttest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 )
 
@@ -19,7 +20,7 @@ import (
 // severity and meaning.
 func TestAlertsSayWhatToDo(t *testing.T) {
 	var rows, files []string
-	for _, group := range slices.Concat(ruleGroups(t), ruleGroups(t, iron()...), csiRuleGroups(t)) {
+	for _, group := range slices.Concat(charttest.CCM.RuleGroups(t), charttest.CCM.RuleGroups(t, charttest.Iron()...), charttest.CSI.RuleGroups(t)) {
 		for _, rule := range group.Rules {
 			if rule.Alert == "" {
 				continue

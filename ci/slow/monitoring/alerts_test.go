@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/promql/promqltest"
 	promrules "github.com/prometheus/prometheus/rules"
+	"github.com/thalassa-cloud/thalassa-ccm/ci/charttest"
 	"k8s.io/apimachinery/pkg/util/rand"
 	apinames "k8s.io/apiserver/pkg/storage/names"
 	"sigs.k8s.io/yaml"
@@ -29,7 +30,7 @@ const step = 30 * time.Second
 // alerting returns the alerts as Prometheus itself loads them from a file, by name.
 func alerting(t *testing.T, sets ...string) map[string]*promrules.AlertingRule {
 	t.Helper()
-	return alertingOf(t, ruleGroups(t, sets...))
+	return alertingOf(t, charttest.CCM.RuleGroups(t, sets...))
 }
 
 // alertingOf returns the alerts of groups.
@@ -200,28 +201,28 @@ func ironScenes() []scene {
 		"IronCoreAPIUnauthorised", "IronCoreAPIForbidden", "IronCoreAPIThrottled", "IronCoreAPISlow"
 	const reload = "ThalassaCCMSecretsNotReloaded"
 	return []scene{
-		{away, "no request is answered", failed("get", "unreachable", "0+300x120"), 10 * time.Minute, true, iron()},
-		{away, "all time out", failed("get", "timeout", "0+300x120"), 10 * time.Minute, true, iron()},
-		{away, "it answers again", failed("get", "503", "0+300x4 1200x120"), 20 * time.Minute, false, iron()},
-		{away, "a few fail", failed("get", "503", "0+30x120"), 10 * time.Minute, false, iron()},
-		{away, "all objects are missing", failed("get", "404", "0+300x120"), 10 * time.Minute, false, iron()},
-		{away, "only watches end", failed("watch", "unreachable", "0+300x120"), 10 * time.Minute, false, iron()},
-		{errors, "a fifth fails", failed("get", "500", "0+60x120"), 30 * time.Minute, true, iron()},
-		{errors, "a fiftieth fails", failed("get", "500", "0+6x120"), 30 * time.Minute, false, iron()},
-		{errors, "a fifth is not there", failed("get", "404", "0+60x120"), 30 * time.Minute, false, iron()},
-		{errors, "a fifth is in conflict", failed("patch", "409", "0+60x120"), 30 * time.Minute, false, iron()},
+		{away, "no request is answered", failed("get", "unreachable", "0+300x120"), 10 * time.Minute, true, charttest.Iron()},
+		{away, "all time out", failed("get", "timeout", "0+300x120"), 10 * time.Minute, true, charttest.Iron()},
+		{away, "it answers again", failed("get", "503", "0+300x4 1200x120"), 20 * time.Minute, false, charttest.Iron()},
+		{away, "a few fail", failed("get", "503", "0+30x120"), 10 * time.Minute, false, charttest.Iron()},
+		{away, "all objects are missing", failed("get", "404", "0+300x120"), 10 * time.Minute, false, charttest.Iron()},
+		{away, "only watches end", failed("watch", "unreachable", "0+300x120"), 10 * time.Minute, false, charttest.Iron()},
+		{errors, "a fifth fails", failed("get", "500", "0+60x120"), 30 * time.Minute, true, charttest.Iron()},
+		{errors, "a fiftieth fails", failed("get", "500", "0+6x120"), 30 * time.Minute, false, charttest.Iron()},
+		{errors, "a fifth is not there", failed("get", "404", "0+60x120"), 30 * time.Minute, false, charttest.Iron()},
+		{errors, "a fifth is in conflict", failed("patch", "409", "0+60x120"), 30 * time.Minute, false, charttest.Iron()},
 		{unauthorised, "the credentials are refused", failed("watch", "401", "0+1x120"), 20 * time.Minute, true,
-			iron()},
-		{unauthorised, "they were refused", failed("get", "401", "0+1x8 8x120"), 40 * time.Minute, false, iron()},
-		{forbidden, "a permission is missing", failed("list", "403", "0+1x120"), 30 * time.Minute, true, iron()},
-		{forbidden, "it is there again", failed("list", "403", "0+1x8 8x120"), 40 * time.Minute, false, iron()},
-		{throttled, "too many requests", failed("patch", "429", "0+1x120"), 30 * time.Minute, true, iron()},
-		{throttled, "a burst", failed("patch", "429", "0+1x10 10x120"), 30 * time.Minute, false, iron()},
-		{slow, "a tenth takes longer", buckets("0+270x120"), 30 * time.Minute, true, iron()},
-		{slow, "all are quick", buckets("0+300x120"), 30 * time.Minute, false, iron()},
-		{reload, "new ones are no good", metric("secrets_reload_failing", "", "1x60"), 20 * time.Minute, true, iron()},
+			charttest.Iron()},
+		{unauthorised, "they were refused", failed("get", "401", "0+1x8 8x120"), 40 * time.Minute, false, charttest.Iron()},
+		{forbidden, "a permission is missing", failed("list", "403", "0+1x120"), 30 * time.Minute, true, charttest.Iron()},
+		{forbidden, "it is there again", failed("list", "403", "0+1x8 8x120"), 40 * time.Minute, false, charttest.Iron()},
+		{throttled, "too many requests", failed("patch", "429", "0+1x120"), 30 * time.Minute, true, charttest.Iron()},
+		{throttled, "a burst", failed("patch", "429", "0+1x10 10x120"), 30 * time.Minute, false, charttest.Iron()},
+		{slow, "a tenth takes longer", buckets("0+270x120"), 30 * time.Minute, true, charttest.Iron()},
+		{slow, "all are quick", buckets("0+300x120"), 30 * time.Minute, false, charttest.Iron()},
+		{reload, "new ones are no good", metric("secrets_reload_failing", "", "1x60"), 20 * time.Minute, true, charttest.Iron()},
 		{reload, "they were half written", metric("secrets_reload_failing", "", "0x5 1x4 0x60"), 20 * time.Minute,
-			false, iron()},
+			false, charttest.Iron()},
 	}
 }
 
@@ -391,7 +392,7 @@ func TestAlertsFollowControllers(t *testing.T) {
 // overdue.
 func TestAlertsOfIronCore(t *testing.T) {
 	other := alerting(t)
-	for name := range alerting(t, iron()...) {
+	for name := range alerting(t, charttest.Iron()...) {
 		if strings.HasPrefix(name, "ThalassaCloud") || name == "ThalassaCCMInventoryOld" ||
 			name == "ThalassaCCMResyncOverdue" {
 			t.Errorf("IronCore has the alert %s", name)
@@ -439,7 +440,7 @@ func TestAlerts(t *testing.T) {
 		seen[s.alert][s.fires] = true
 	}
 	all := alerting(t)
-	maps.Copy(all, alerting(t, iron()...))
+	maps.Copy(all, alerting(t, charttest.Iron()...))
 	for name := range all {
 		if !seen[name][true] || !seen[name][false] {
 			t.Errorf("%s has no scene in which it fires, or none in which it does not", name)
@@ -450,8 +451,8 @@ func TestAlerts(t *testing.T) {
 // podsMatcher is the matcher of pods in the rules of a release whose objects have a name.
 func podsMatcher(t *testing.T, name string, sets ...string) *regexp.Regexp {
 	t.Helper()
-	rendered := objects(t, minimal(t, append([]string{"rules.enabled=true", "fullnameOverride=" + name}, sets...)...))
-	expr := find[*monitoringv1.PrometheusRule](t, rendered, name).Spec.Groups[0].Rules[0].Expr.String()
+	rendered := charttest.CCM.Objects(t, charttest.CCM.Minimal(t, append([]string{"rules.enabled=true", "fullnameOverride=" + name}, sets...)...))
+	expr := charttest.Find[*monitoringv1.PrometheusRule](t, rendered, name).Spec.Groups[0].Rules[0].Expr.String()
 	pattern := regexp.MustCompile(`pod=~"([^"]+)"`).FindStringSubmatch(expr)
 	if pattern == nil {
 		t.Fatalf("the rules select no pods: %s", expr)

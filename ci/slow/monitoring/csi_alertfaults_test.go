@@ -13,6 +13,7 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	grpcprometheus "github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/thalassa-cloud/thalassa-ccm/ci/charttest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool/workerpooltest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/controller"
@@ -145,7 +146,7 @@ func TestCSIAlertsOfRealFaults(t *testing.T) {
 			r.must(err)
 		}
 	}
-	missing := alertingOf(t, csiRuleGroups(t))
+	missing := alertingOf(t, charttest.CSI.RuleGroups(t))
 	for _, alert := range csiAlertsOfEnds() { // see TestCSIAlertsOfEnds
 		delete(missing, alert)
 	}
@@ -171,7 +172,7 @@ func TestCSIAlertsOfRealFaults(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rules := alertingOf(t, csiRuleGroups(t))
+			rules := alertingOf(t, charttest.CSI.RuleGroups(t))
 			alertFault{alerts: one.alerts}.wantAlerts(t, rules, recordCSI(t, "thalassa-system", one.happen),
 				working)
 		})

@@ -9,18 +9,9 @@ import (
 	"testing"
 	"time"
 
-	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	"github.com/prometheus/prometheus/promql/parser"
-	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
+	"github.com/thalassa-cloud/thalassa-ccm/ci/charttest"
 )
-
-// csiRuleGroups returns the groups of the PrometheusRule.
-func csiRuleGroups(t *testing.T, sets ...string) []monitoringv1.RuleGroup {
-	t.Helper()
-	rendered := csiObjects(t, append([]string{"rules.enabled=true"}, sets...)...)
-	return find[*monitoringv1.PrometheusRule](t, rendered, csiName).Spec.Groups
-}
 
 // How selectors of pods of the release begin.
 const (
@@ -101,13 +92,13 @@ func TestCSIAlerts(t *testing.T) {
 		if s.fires {
 			want = []string{"thalassa-system"}
 		}
-		if got := firing(t, alertingOf(t, csiRuleGroups(t))[s.alert], s.series, s.after); fmt.Sprint(got) !=
+		if got := firing(t, alertingOf(t, charttest.CSI.RuleGroups(t))[s.alert], s.series, s.after); fmt.Sprint(got) !=
 			fmt.Sprint(want) {
 			t.Errorf("%s, %s: it fires for %q, want %q", s.alert, s.what, got, want)
 		}
 		sibling := strings.ReplaceAll(s.series, "thalassa-csi-controller", "thalassa-csi-b-controller")
 		sibling = strings.ReplaceAll(sibling, "thalassa-csi-node", "thalassa-csi-b-node")
-		if got := firing(t, alertingOf(t, csiRuleGroups(t))[s.alert], sibling, s.after); len(got) > 0 &&
+		if got := firing(t, alertingOf(t, charttest.CSI.RuleGroups(t))[s.alert], sibling, s.after); len(got) > 0 &&
 			s.alert != "ThalassaCSIControllerDown" {
 			t.Errorf("%s, %s: it fires because of a sibling release", s.alert, s.what)
 		}
@@ -116,7 +107,7 @@ func TestCSIAlerts(t *testing.T) {
 		}
 		seen[s.alert][s.fires] = true
 	}
-	for name := range alertingOf(t, csiRuleGroups(t)) {
+	for name := range alertingOf(t, charttest.CSI.RuleGroups(t)) {
 		if !seen[name][true] || !seen[name][false] {
 			t.Errorf("%s has no scene in which it fires, or none in which it does not", name)
 		}
@@ -135,7 +126,7 @@ func TestCSIRulesAreAboutWhatExists(t *testing.T) {
 	known := exported(t, offered(t))
 	maps.Copy(known, csiMetrics())
 	page, reasons := readCheckout(t, "docs/reference/metrics.md"), regexp.MustCompile(`reason!?="([a-z_]+)"`)
-	for _, group := range csiRuleGroups(t) {
+	for _, group := range charttest.CSI.RuleGroups(t) {
 		for _, rule := range group.Rules {
 			expr, err := parser.NewParser(parser.Options{}).ParseExpr(rule.Expr.String())
 			if err != nil {
@@ -155,42 +146,5 @@ func TestCSIRulesAreAboutWhatExists(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// TestCSIMonitorsAndPolicies name ports that the pods have.
-func TestCSIMonitorsAndPolicies(t *testing.T) {
-	sets := []string{"snapshots.enabled=true", "snapshots.controller.enabled=true", "networkPolicy.enabled=true"}
-	rendered := csiObjects(t, append(sets, "serviceMonitor.enabled=true")...)
-	ports := map[string]string{}
-	for component, spec := range map[string]corev1.PodSpec{"controller": csiController(t, sets...),
-		"node": csiNode(t, sets...)} {
-		for _, container := range spec.Containers {
-			ports[container.Ports[0].Name] = component
-		}
-	}
-	monitored := map[string]bool{}
-	for _, endpoint := range find[*monitoringv1.ServiceMonitor](t, rendered, csiName).Spec.Endpoints {
-		monitored[endpoint.Port] = true
-	}
-	for _, port := range find[*corev1.Service](t, rendered, "thalassa-csi-metrics").Spec.Ports {
-		if port.TargetPort.String() != port.Name || ports[port.Name] == "" || !monitored[port.Name] {
-			t.Errorf("port %s of the Service is not one of a pod, or not monitored", port.Name)
-		}
-	}
-	if len(monitored) != len(ports) {
-		t.Errorf("ports %v are monitored, of %v", monitored, ports)
-	}
-	for _, component := range []string{"controller", "node"} {
-		policy := find[*networkingv1.NetworkPolicy](t, rendered, "thalassa-csi-"+component)
-		for _, port := range policy.Spec.Ingress[0].Ports {
-			if ports[port.Port.String()] != component {
-				t.Errorf("the policy of the %s permits port %s", component, port.Port)
-			}
-			delete(ports, port.Port.String())
-		}
-	}
-	if len(ports) > 0 {
-		t.Errorf("no policy permits the ports %v", ports)
 	}
 }

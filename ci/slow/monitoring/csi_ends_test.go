@@ -13,6 +13,9 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/ci/charttest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/build"
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/driver"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
@@ -99,7 +102,9 @@ func (p *csiProcess) Gather() ([]*dto.MetricFamily, error) {
 // these processes to their readiness probes.
 func csiDaemonSet(t *testing.T, processes []*csiProcess) prometheus.Gatherer {
 	t.Helper()
-	probe := csiNode(t).Containers[0].ReadinessProbe.HTTPGet.Path
+	rendered := charttest.CSI.Objects(t, charttest.CSI.Minimal(t))
+	node := charttest.Find[*appsv1.DaemonSet](t, rendered, "thalassa-csi-node").Spec.Template.Spec
+	probe := node.Containers[0].ReadinessProbe.HTTPGet.Path
 	labels := prometheus.Labels{"namespace": "thalassa-system", "daemonset": "thalassa-csi-node"}
 	registry := prometheus.NewRegistry()
 	for name, count := range map[string]func() float64{
@@ -146,5 +151,5 @@ func TestCSIAlertsOfEnds(t *testing.T) {
 		pod.scrape(t, virtualStart().Add(at), controller, prometheus.Gatherers{})
 		state.scrape(t, virtualStart().Add(at), daemonSet, prometheus.Gatherers{})
 	}
-	alertFault{alerts: csiAlertsOfEnds()}.wantAlerts(t, alertingOf(t, csiRuleGroups(t)), pod, state)
+	alertFault{alerts: csiAlertsOfEnds()}.wantAlerts(t, alertingOf(t, charttest.CSI.RuleGroups(t)), pod, state)
 }

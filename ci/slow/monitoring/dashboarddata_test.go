@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/promql/promqltest"
 	"github.com/prometheus/prometheus/storage"
+	"github.com/thalassa-cloud/thalassa-ccm/ci/charttest"
 )
 
 // TestDashboardsHaveData: every query of every panel returns a series from the metrics of a process that works, if the
@@ -24,18 +25,18 @@ func TestDashboardsHaveData(t *testing.T) {
 	for name, ironCore := range map[string]bool{"thalassa": false, "ironcore": true} {
 		all[name] = store(t, record(t, ironCore, "", (*running).day))
 	}
-	for file, one := range dashboards(t) {
+	for file, one := range charttest.Dashboards(t) {
 		shown := map[string]view{}
 		for name, data := range all {
-			shown[name] = view{data, one.values(t, data, "")}
+			shown[name] = view{data, valuesOf(t, one, data, "")}
 		}
 		common := true
 		for _, p := range one.Panels {
 			if p.Type == "row" {
-				common = p.Title != onlyThalassa
+				common = p.Title != charttest.OnlyThalassa
 				continue
 			}
-			if with := p.clouds(t, shown); !with["thalassa"] || common && !with["ironcore"] {
+			if with := cloudsOf(t, p, shown); !with["thalassa"] || common && !with["ironcore"] {
 				t.Errorf("%s: %q has data with %v only", file, p.Title, with)
 			}
 		}
@@ -48,8 +49,8 @@ type view struct {
 	values map[string]string
 }
 
-// clouds returns the clouds with which a panel shows metrics, and wants each query to have data with one.
-func (p panel) clouds(t *testing.T, shown map[string]view) map[string]bool {
+// cloudsOf returns the clouds with which a panel shows metrics, and wants each query to have data with one.
+func cloudsOf(t *testing.T, p charttest.Panel, shown map[string]view) map[string]bool {
 	t.Helper()
 	with := map[string]bool{}
 	legends := map[string]string{} // the series of each
@@ -69,7 +70,7 @@ func (p panel) clouds(t *testing.T, shown map[string]view) map[string]bool {
 		if !constant && !complete {
 			t.Errorf("%q has a part that returns nothing with any cloud: %s", p.Title, target.Expr)
 		}
-		target.wantLegends(t, p.Title, all, legends)
+		wantLegends(t, target, p.Title, all, legends)
 	}
 	return with
 }
@@ -93,7 +94,7 @@ func measured(t *testing.T, text string) []parser.Expr {
 }
 
 // wantLegends wants series of a query, whose legends are those of no other series of the panel.
-func (q target) wantLegends(t *testing.T, title string, found promql.Matrix, legends map[string]string) {
+func wantLegends(t *testing.T, q charttest.Target, title string, found promql.Matrix, legends map[string]string) {
 	t.Helper()
 	if len(found) == 0 {
 		t.Errorf("%q returns nothing: %s", title, q.Expr)
@@ -115,14 +116,14 @@ func (q target) wantLegends(t *testing.T, title string, found promql.Matrix, leg
 	}
 }
 
-// values returns the values of the variables if the user chooses a namespace, or all if it is empty, and all jobs and
+// valuesOf returns the values of the variables if the user chooses a namespace, or all if it is empty, and all jobs and
 // instances. Grafana finds the values of each with those of the variables before it.
-func (d dashboard) values(t *testing.T, data storage.Queryable, namespace string) map[string]string {
+func valuesOf(t *testing.T, d charttest.Dashboard, data storage.Queryable, namespace string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
 	for _, one := range d.Templating.List {
 		if one.Type == "query" {
-			found[one.Name] = cmp.Or(one.AllValue, strings.Join(one.values(t, data, found), "|"))
+			found[one.Name] = cmp.Or(one.AllValue, strings.Join(choices(t, one, data, found), "|"))
 			if one.Name == "namespace" {
 				found[one.Name] = cmp.Or(namespace, found[one.Name])
 			}
@@ -131,8 +132,8 @@ func (d dashboard) values(t *testing.T, data storage.Queryable, namespace string
 	return found
 }
 
-// values returns the values of a label that series have.
-func (v variable) values(t *testing.T, data storage.Queryable, before map[string]string) []string {
+// choices returns the values of a label that series have.
+func choices(t *testing.T, v charttest.Variable, data storage.Queryable, before map[string]string) []string {
 	t.Helper()
 	var asked struct{ Query string }
 	form := regexp.MustCompile(`^label_values\((.+), (\w+)\)$`)

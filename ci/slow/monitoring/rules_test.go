@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/spf13/cobra"
+	"github.com/thalassa-cloud/thalassa-ccm/ci/charttest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/build"
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore"
@@ -29,7 +30,7 @@ func clouds(t *testing.T) map[string]func() ([]string, *cloud.Cloud) {
 	t.Helper()
 	return map[string]func() ([]string, *cloud.Cloud){
 		"thalassa": func() ([]string, *cloud.Cloud) { return nil, offered(t) },
-		"ironcore": func() ([]string, *cloud.Cloud) { return iron(), ironOffered(t) },
+		"ironcore": func() ([]string, *cloud.Cloud) { return charttest.Iron(), ironOffered(t) },
 	}
 }
 
@@ -117,7 +118,7 @@ func useLibraries(t *testing.T) {
 func expressions(t *testing.T, sets ...string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
-	for _, group := range ruleGroups(t, sets...) {
+	for _, group := range charttest.CCM.RuleGroups(t, sets...) {
 		for _, rule := range group.Rules {
 			if found[rule.Alert+rule.Record] != "" {
 				t.Errorf("%s%s is there twice", rule.Alert, rule.Record)
@@ -194,7 +195,7 @@ func knownSelectors(t *testing.T, known map[string][]string, name, text string) 
 // it is.
 func TestRulesKeepTheNamespace(t *testing.T) {
 	all := expressions(t)
-	maps.Copy(all, expressions(t, iron()...))
+	maps.Copy(all, expressions(t, charttest.Iron()...))
 	for name, text := range all {
 		expr, err := parser.NewParser(parser.Options{}).ParseExpr(text)
 		if err != nil {
@@ -246,7 +247,7 @@ func TestRatiosOfFailuresAgree(t *testing.T) {
 		sets, _ := made()
 		all = slices.AppendSeq(all, maps.Values(expressions(t, sets...)))
 	}
-	for _, one := range dashboards(t) {
+	for _, one := range charttest.Dashboards(t) {
 		for _, panel := range one.Panels {
 			for _, target := range panel.Targets {
 				all = append(all, target.Expr)

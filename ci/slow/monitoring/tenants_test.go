@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/prometheus/storage"
+	"github.com/thalassa-cloud/thalassa-ccm/ci/charttest"
 )
 
 // tenants returns the recordings of two releases that have the same names, but different namespaces.
@@ -28,9 +29,9 @@ func tenants(t *testing.T, ironCore bool) (a, b *recording) {
 
 // shownBy returns the series of every query of a dashboard as text, by query, if the user chooses a namespace, or all
 // if it is empty.
-func (d dashboard) shownBy(t *testing.T, data storage.Queryable, namespace string) map[string][]string {
+func shownBy(t *testing.T, d charttest.Dashboard, data storage.Queryable, namespace string) map[string][]string {
 	t.Helper()
-	values, shown := d.values(t, data, namespace), map[string][]string{}
+	values, shown := valuesOf(t, d, data, namespace), map[string][]string{}
 	for _, p := range d.Panels {
 		for _, target := range p.Targets {
 			name := p.Title + ": " + target.Expr
@@ -51,10 +52,10 @@ func TestDashboardsShowChosenNamespaces(t *testing.T) {
 	for name, ironCore := range map[string]bool{"thalassa": false, "ironcore": true} {
 		a, b := tenants(t, ironCore)
 		all := store(t, a, b, other)
-		for file, one := range dashboards(t) {
+		for file, one := range charttest.Dashboards(t) {
 			for namespace, alone := range map[string]storage.Queryable{"tenant-a": store(t, a),
 				"tenant-b": store(t, b), "": store(t, a, b)} {
-				want, got := one.shownBy(t, alone, namespace), one.shownBy(t, all, namespace)
+				want, got := shownBy(t, one, alone, namespace), shownBy(t, one, all, namespace)
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("%s, %s: with the namespace %q chosen, panels show others (-alone +all):\n%s", name, file,
 						namespace, diff)
@@ -67,7 +68,7 @@ func TestDashboardsShowChosenNamespaces(t *testing.T) {
 // TestRecordedRatesOfTenants: the recording rules for all namespaces have the series of each tenant, as if it were
 // alone.
 func TestRecordedRatesOfTenants(t *testing.T) {
-	for ironCore, sets := range map[bool][]string{false: nil, true: iron()} {
+	for ironCore, sets := range map[bool][]string{false: nil, true: charttest.Iron()} {
 		a, b := tenants(t, ironCore)
 		data := map[string]storage.Queryable{"a": store(t, a), "b": store(t, b), "both": store(t, a, b)}
 		all := expressions(t, slices.Concat(sets, []string{"rules.allNamespaces=true"})...)

@@ -118,8 +118,9 @@ func limits(s *openapi.Schema, at []any) []bound {
 		add("format", "outside")
 	}
 	if s.Pattern != "" {
+		pattern := regexp.MustCompile(s.Pattern)
 		for _, text := range []string{"outside", "out side!", "-", "-1h", "1", ""} {
-			if !regexp.MustCompile(s.Pattern).MatchString(text) {
+			if !pattern.MatchString(text) {
 				add("pattern", text)
 			}
 		}

@@ -7,7 +7,18 @@ import (
 	"testing"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/openapi"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/openapi/openapitest"
 )
+
+// document is the OpenAPI document.
+func document(t *testing.T) *openapi.Document {
+	t.Helper()
+	checker, err := openapitest.Shared()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return checker.Document()
+}
 
 // undeclared are paths with PUT or DELETE that are no resources of a tool, with the reasons.
 func undeclared() map[string]string {
@@ -25,10 +36,7 @@ func undeclared() map[string]string {
 
 // Every resource that is served has an entry in the table.
 func TestEveryResourceIsDriven(t *testing.T) {
-	document, err := openapi.Read()
-	if err != nil {
-		t.Fatal(err)
-	}
+	document := document(t)
 	missing := map[string]bool{}
 	for path, operations := range document.Paths {
 		if strings.HasPrefix(path, "/v1/") && (operations.Put != nil || operations.Delete != nil) {
@@ -54,10 +62,7 @@ func TestEveryResourceIsDriven(t *testing.T) {
 
 // Every field of a request is sent, or an exception says why not.
 func TestEveryFieldIsSent(t *testing.T) {
-	document, err := openapi.Read()
-	if err != nil {
-		t.Fatal(err)
-	}
+	document := document(t)
 	for _, r := range newTable(t, "").Resources {
 		d, err := describe(document, r)
 		if err != nil {
@@ -91,10 +96,7 @@ func checkFields(t *testing.T, request string, known map[string]*openapi.Schema,
 
 // Every way to authenticate that the document has is used.
 func TestEveryCredentialIsUsed(t *testing.T) {
-	document, err := openapi.Read()
-	if err != nil {
-		t.Fatal(err)
-	}
+	document := document(t)
 	unused := map[any]bool{}
 	for scheme := range document.Components.SecuritySchemes {
 		unused[scheme] = true

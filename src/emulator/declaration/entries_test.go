@@ -50,8 +50,9 @@ func lengths(s *openapi.Schema, list, at []any) (all []bound) {
 func tried(s *openapi.Schema, at []any, keyword string, part *openapi.Schema, with func(string) any) []bound {
 	var inside []any
 	var all []bound
+	patterns := patternsOf(part)
 	for _, text := range texts() {
-		if matches(part, text) {
+		if !slices.ContainsFunc(patterns, func(p *regexp.Regexp) bool { return !p.MatchString(text) }) {
 			inside = append(inside, with(text))
 		} else {
 			all = append(all, bound{at: at, keyword: keyword, schema: s, outside: with(text)})
@@ -61,12 +62,11 @@ func tried(s *openapi.Schema, at []any, keyword string, part *openapi.Schema, wi
 	return all
 }
 
-// matches is whether a text has all patterns of a schema.
-func matches(s *openapi.Schema, text string) bool {
+// patternsOf are all patterns of a schema.
+func patternsOf(s *openapi.Schema) []*regexp.Regexp {
+	all := []*regexp.Regexp{regexp.MustCompile(s.Pattern)}
 	for _, part := range s.AllOf {
-		if !matches(part, text) {
-			return false
-		}
+		all = append(all, patternsOf(part)...)
 	}
-	return regexp.MustCompile(s.Pattern).MatchString(text)
+	return all
 }

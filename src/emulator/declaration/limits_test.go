@@ -14,15 +14,13 @@ import (
 )
 
 // What the document says about bodies is what is refused: a body with a value just outside a limit is, and one with a
-// value inside is not because of that field.
+// value inside is not because of that field. The quick tier sends about
+// one of eight such values to each operation.
 func TestLimitsAreThoseOfTheDocument(t *testing.T) {
 	t.Parallel()
-	document, err := openapi.Read()
-	if err != nil {
-		t.Fatal(err)
-	}
+	document := document(t)
 	l := &limiter{document: document, tried: map[*openapi.Schema]bool{}, probed: map[*openapi.Schema]bool{}}
-	sendAll(t, document, emulator.Switches{ApplicationProtocols: true}, l)
+	sendAll(t, emulator.Switches{ApplicationProtocols: true}, l)
 	l.complete(t)
 }
 
@@ -137,7 +135,10 @@ func eachPart(document *openapi.Document, s *openapi.Schema, at string, visit fu
 // refused sends a body once for each limit, with a value outside.
 func (d *drive) refused(method, path string, body map[string]any, limits func(any) []bound) {
 	d.Helper()
-	for _, b := range limits(body) {
+	for i, b := range limits(body) {
+		if !d.chosen(method, b.String(), i) {
+			continue
+		}
 		status, answer := d.send(method, path, with(body, b.at, b.outside))
 		if status != http.StatusBadRequest {
 			d.Errorf("%s %s with %v outside (%v) = %d %v, want 400", method, path, b, b.outside, status, answer)
@@ -148,17 +149,21 @@ func (d *drive) refused(method, path string, body map[string]any, limits func(an
 // accepted sends a body once for each value inside a limit. It may be refused because of other fields.
 func (d *drive) accepted(method, path string, body func() map[string]any, limits func(any) []bound) {
 	d.Helper()
-	all := limits(body())
+	right := body()
+	all := limits(right)
 	for _, b := range all {
 		if slices.ContainsFunc(all, b.looser) {
 			continue
 		}
-		for _, value := range b.inside {
-			if value == nil {
-				continue // is as good as no value, and has a limit of its own
+		for i, value := range b.inside {
+			if value == nil || !d.chosen(method, b.String(), i) {
+				continue // null is as good as no value, and has a limit of its own
 			}
-			sent := with(with(body(), b.at, value), []any{"deleteProtection"}, removed{})
+			sent := with(with(right, b.at, value), []any{"deleteProtection"}, removed{})
 			status, answer := d.send(method, path, sent)
+			if status < http.StatusBadRequest {
+				right = body()
+			}
 			blamed := status >= http.StatusBadRequest && b.blamed(answer) && !b.unknown(value, answer)
 			if status >= http.StatusInternalServerError || blamed {
 				d.Errorf("%s %s with %v inside (%v) = %d %v", method, path, b, value, status, answer)

@@ -94,10 +94,7 @@ func delays() emulator.Delays {
 // TestDrive drives every resource in every scenario, or in one of eight in the quick tier.
 func TestDrive(t *testing.T) {
 	t.Parallel()
-	document, err := openapi.Read()
-	if err != nil {
-		t.Fatal(err)
-	}
+	document := document(t)
 	for i, s := range scenarios(t) {
 		if i%tier.Pick(8, 1) > 0 {
 			continue

@@ -137,19 +137,25 @@ var excluded = map[string]string{
 // probe sends a body once for each value that a limit refuses, and that the document has no limit about.
 func (d *drive) probe(method, path string, body func() map[string]any, l *limiter, pattern string, fixed []string) {
 	d.Helper()
-	all := map[string]*field{}
+	all, right := map[string]*field{}, body()
 	for _, media := range l.document.Paths[pattern].Operations()[method].RequestBody.Content {
-		l.unlimitedIn(media.Schema, body(), all)
+		l.unlimitedIn(media.Schema, right, all)
 	}
 	for _, place := range slices.Sorted(maps.Keys(all)) {
 		f := all[place]
 		if slices.Contains(fixed, fmt.Sprint(f.at[0])) {
 			continue
 		}
-		for _, value := range f.probes(part(body(), f.at)) {
-			sent := with(with(body(), f.at, value), []any{"deleteProtection"}, removed{})
+		for i, value := range f.probes(part(right, f.at)) {
+			if !d.chosen(method, place, i) {
+				continue
+			}
+			sent := with(with(right, f.at, value), []any{"deleteProtection"}, removed{})
 			sent = with(sent, []any{excluded[place]}, removed{})
 			status, answer := d.send(method, path, sent)
+			if status < http.StatusBadRequest {
+				right = body()
+			}
 			if text := fmt.Sprint(answer); status == http.StatusBadRequest && !relative.MatchString(text) {
 				d.Errorf("%s %s refuses %.20v as %v, without a limit in the document: %s", method, path, value, place,
 					regexp.MustCompile("a{99,}").ReplaceAllString(text, "a..."))

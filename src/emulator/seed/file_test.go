@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/wire"
 )
 
@@ -37,7 +38,7 @@ func TestWriteKeepsTexts(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	characters := []rune(" \t\n\r\\\"'#:-?|>&*!%@`{}[],ab1é\x01\x1b\x7f\u0080\u0085\u00a0\u2028\u2029\ufeff" +
 		"\ufffd\ufffe\U0001f600")
-	for range 3000 {
+	for range tier.Pick(300, 3000) {
 		var text strings.Builder
 		for range random.IntN(8) {
 			text.WriteRune(characters[random.IntN(len(characters))])

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	gobuild "go/build"
 	"io"
 	"net/http"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/command"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 )
 
 // asMain makes the test binary behave like the command.
@@ -84,8 +86,8 @@ func exists(path string) bool {
 func TestKilledWhileItWritesItsState(t *testing.T) {
 	folder := t.TempDir()
 	state := filepath.Join(folder, "state.yaml")
-	// As many machines as make a write take a while.
-	cmd, endpoint := serving(t, folder, "--state="+state, "--machines=1000")
+	machines := tier.Pick(300, 1000) // as many as make a write take a while
+	cmd, endpoint := serving(t, folder, "--state="+state, fmt.Sprint("--machines=", machines))
 	reserve(t, endpoint, "first-ip")
 	waitFor(t, "the first change in the file", func() bool { return contains(t, state, "first-ip") })
 	reserve(t, endpoint, "second-ip")
@@ -101,8 +103,8 @@ func TestKilledWhileItWritesItsState(t *testing.T) {
 		t.Fatalf("the file was cut off or lost the first change: %v", err)
 	}
 	_, endpoint = serving(t, folder, "--state="+state)
-	if got := strings.Count(call(t, http.MethodGet, endpoint+"/v1/machines", ""), `"identity":"vm-`); got != 1000 {
-		t.Errorf("there are %d machines, want 1000", got)
+	if got := strings.Count(call(t, http.MethodGet, endpoint+"/v1/machines", ""), `"identity":"vm-`); got != machines {
+		t.Errorf("there are %d machines, want %d", got, machines)
 	}
 	ips := call(t, http.MethodGet, endpoint+"/v1/reserved-ips", "")
 	for _, name := range []string{"first-ip", "second-ip"} {

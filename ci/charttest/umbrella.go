@@ -15,16 +15,15 @@ dependencies:
     condition: thalassa-ccm.enabled
 `
 
-// umbrella makes a chart that includes ours, as a platform team would, and
-// returns its directory.
-func umbrella(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
+// Umbrella makes a chart that includes thalassa-ccm, as a platform team would, and returns its folder.
+func Umbrella(tb testing.TB) string {
+	tb.Helper()
+	dir := tb.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "Chart.yaml"), []byte(umbrellaChart), 0o600); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	if err := os.CopyFS(filepath.Join(dir, "charts", "thalassa-ccm"), os.DirFS(chartDir(t))); err != nil {
-		t.Fatal(err)
+	if err := os.CopyFS(filepath.Join(dir, "charts", "thalassa-ccm"), os.DirFS(CCM.Dir(tb))); err != nil {
+		tb.Fatal(err)
 	}
 	return dir
 }

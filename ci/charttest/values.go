@@ -1,0 +1,56 @@
+package charttest
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v3/pkg/chartutil"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/chartvalues"
+)
+
+// Documented returns the paths of the values of a chart, which its README lists.
+func Documented(tb testing.TB, dir string) []string {
+	tb.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, chartutil.ValuesfileName))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	values, err := chartvalues.Parse(text)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var paths []string
+	for _, leaf := range values.Leaves() {
+		paths = append(paths, leaf.Path)
+	}
+	return paths
+}
+
+// Sections returns the paths above those of values.
+func Sections(values []string) []string {
+	found := map[string]bool{}
+	for _, path := range values {
+		for at := strings.LastIndex(path, "."); at > 0; at = strings.LastIndex(path, ".") {
+			path = path[:at]
+			found[path] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+// Remove takes the value at a dotted path out of the values, and says whether it was there.
+func Remove(values map[string]any, path string) bool {
+	key, rest, more := strings.Cut(path, ".")
+	nested, isMap := values[key].(map[string]any)
+	if more {
+		return isMap && Remove(nested, rest)
+	}
+	_, found := values[key]
+	delete(values, key)
+	return found
+}
