@@ -42,13 +42,13 @@ func supported(tb testing.TB) (oldest, newest int) {
 		minor(tb, "src/go.mod", `(?m)^\tk8s\.io/cloud-provider v0\.([0-9]+)\.`)
 }
 
-// KubeVersions are clusters of every supported minor version, one of a vendor among them. The quick tier has the oldest
-// and the newest.
+// KubeVersions are clusters of every supported minor version, one of a vendor among them. The quick tier has that, which is
+// the oldest, and the newest.
 func KubeVersions(tb testing.TB) []string {
 	tb.Helper()
 	oldest, newest := supported(tb)
 	versions := []string{fmt.Sprintf("v1.%d.2-vendor.1", oldest)}
-	for version := oldest; version <= newest; version += tier.Pick(newest-oldest, 1) {
+	for version := tier.Pick(newest, oldest); version <= newest; version++ {
 		versions = append(versions, fmt.Sprintf("v1.%d.0", version))
 	}
 	return versions

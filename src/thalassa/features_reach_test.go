@@ -16,7 +16,6 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
-	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
@@ -490,9 +489,6 @@ func TestRestrictionsChangeHands(t *testing.T) {
 	}
 	for from, before := range ways {
 		for to, after := range ways {
-			if !tier.Has(from+to, 4) {
-				continue
-			}
 			t.Run(from+" to "+to, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					for write, died := 0, true; died; write++ {

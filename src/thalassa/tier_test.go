@@ -35,7 +35,7 @@ type tierSizes struct {
 func tierSize() tierSizes {
 	return tier.Pick(
 		tierSizes{largeSize: 100, lifecycleNodes: 1000, subsetNodes: 5, refusedNodes: 20,
-			failureTime: 20 * time.Minute, faultShare: 16, someLives: 1, routeLives: 2},
+			failureTime: 20 * time.Minute, faultShare: 32, someLives: 1, routeLives: 2},
 		tierSizes{largeSize: 1000, lifecycleNodes: 10000, subsetNodes: 25, refusedNodes: 100,
 			failureTime: 2 * time.Hour, faultShare: 1, someLives: 8, routeLives: 30})
 }

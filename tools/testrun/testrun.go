@@ -198,7 +198,7 @@ func (p PackageTime) String() string {
 
 // String is the closing line of a run.
 func (r Result) String() string {
-	line := fmt.Sprintf("%d passed, %d failed", r.Passed, r.Failed)
+	counts := []string{fmt.Sprintf("%d passed", r.Passed), fmt.Sprintf("%d failed", r.Failed)}
 	for _, reason := range []struct {
 		count int
 		text  string
@@ -207,10 +207,10 @@ func (r Result) String() string {
 		{r.NeedFull, "need the full tier (make test-full)"},
 	} {
 		if reason.count > 0 {
-			line += fmt.Sprintf(", %d %s", reason.count, reason.text)
+			counts = append(counts, fmt.Sprintf("%d %s", reason.count, reason.text))
 		}
 	}
-	return line
+	return strings.Join(counts, ", ")
 }
 
 // add counts tests by their results, and skipped ones by their reasons.

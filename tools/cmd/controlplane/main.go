@@ -19,8 +19,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/testrun"
 )
 
-// usage is the error for a command line that is none of those above.
-var usage = errors.New("use one of: controlplane build lab, controlplane build sidecars, controlplane run --dir=FOLDER")
+// errUsage is the error for a command line that is none of those above.
+var errUsage = errors.New("use one of: controlplane build lab, controlplane build sidecars, controlplane run --dir=FOLDER")
 
 func main() {
 	os.Exit(program.Run("controlplane", os.Stderr, func(ctx context.Context) error { return run(ctx, os.Args[1:]) }))
@@ -28,7 +28,7 @@ func main() {
 
 func run(ctx context.Context, arguments []string) error {
 	if len(arguments) != 2 {
-		return usage
+		return errUsage
 	}
 	dir, isDir := strings.CutPrefix(arguments[1], "--dir=")
 	switch {
@@ -39,7 +39,7 @@ func run(ctx context.Context, arguments []string) error {
 	case arguments[0] == "run" && isDir:
 		return serve(ctx, dir)
 	}
-	return usage
+	return errUsage
 }
 
 // build builds in this repository, into bin/lab or bin/sidecars.
