@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 	if tier.Full() {
 		controlplanetest.Main(m, withoutNetworks)
 	} else {
-		controlplanetest.Main(m) // the control plane of the run is without networks
+		controlplanetest.Main(m) // in the control plane of the run, Kubernetes gives nodes their networks
 	}
 }
 
@@ -128,14 +128,15 @@ func profiles() []profile {
 }
 
 // runs are the profiles for which the program runs: all of them, or in the quick tier those that together use each
-// rule of the chart. TestSetsAreUnions shows that no other set of controllers is permitted anything else.
+// rule of the chart but the one for networks of nodes, which Kubernetes itself gives them there. TestSetsAreUnions shows
+// that no other set of controllers is permitted anything else.
 func runs() []profile {
 	if tier.Full() {
 		return profiles()
 	}
 	const all = " cloud-node-controller+cloud-node-lifecycle-controller+service-lb-controller"
 	quick := []string{"self-managed" + all, "accounts" + all, "managed" + all, "orphans by accounts",
-		"workload identity by accounts", "routes and networks by accounts"}
+		"workload identity by accounts", "routes"}
 	return slices.DeleteFunc(profiles(), func(p profile) bool { return !slices.Contains(quick, p.name) })
 }
 

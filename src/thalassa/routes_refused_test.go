@@ -7,6 +7,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 )
 
 // TestRefusalsAreNoStorm: what one write is refused for that concerns all is asked by one at a time, and so is what so
@@ -22,6 +23,9 @@ func TestRefusalsAreNoStorm(t *testing.T) {
 		"conflict":      {Kind: fault.Refuse, Status: 409},
 		"unprocessable": {Kind: fault.Refuse, Status: 422},
 	} {
+		if !tier.Has(name, 3) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			inLand(t, emulator.Switches{}, func(l *land) {
 				l.join("first", "10.244.200.0/24")

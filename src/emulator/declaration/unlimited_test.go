@@ -97,21 +97,29 @@ func probes(value any) []probe {
 		all = append(all, probe{"object", "propertyNames", map[string]any{text: "a"}},
 			probe{"object", "additionalProperties", map[string]any{"a": text}})
 	}
-	many := map[string]any{}
-	for i := range 1000 {
-		many[fmt.Sprint("a", i)] = "a"
-	}
-	return append(all, probe{"object", "maxProperties", many})
+	return all
 }
 
 // probes are values that a field with a limit refuses, and that no limit of the document is about.
 func (f *field) probes(value any) (all []any) {
 	for _, p := range probes(value) {
-		if !intersect(p.keywords, f.keywords) && intersect(p.kind, f.kinds) {
+		if f.unlimited(p.kind, p.keywords) {
 			all = append(all, p.value)
 		}
 	}
+	if f.unlimited("object", "maxProperties") {
+		many := map[string]any{}
+		for i := range 1000 {
+			many[fmt.Sprint("a", i)] = "a"
+		}
+		all = append(all, many)
+	}
 	return all
+}
+
+// unlimited is whether a field can be of a kind, and has none of the keywords that limit it.
+func (f *field) unlimited(kind, keywords string) bool {
+	return !intersect(keywords, f.keywords) && intersect(kind, f.kinds)
 }
 
 // intersect is whether a list has one of several words.

@@ -55,9 +55,7 @@ func build(ctx context.Context, into func(context.Context, string, func(string))
 // serve runs a control plane until the context ends. What tests ask of it is in its folder. It says when it is ready.
 func serve(ctx context.Context, dir string) error {
 	plane, err := controlplane.Start(ctx, controlplane.Options{Dir: dir,
-		Progress: func(progress string) { fmt.Println(progress) },
-		// Tests give Nodes the networks of their pods, or have the program do it.
-		Flags: map[string][]string{controlplane.ControllerManager: {"--allocate-node-cidrs=false"}}})
+		Progress: func(progress string) { fmt.Println(progress) }})
 	if err != nil {
 		return err
 	}
