@@ -3,8 +3,6 @@ package charttest
 import (
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -29,6 +27,7 @@ func TestValuesOfTheOtherCloudAreRefused(t *testing.T) {
 	for _, entry := range entries {
 		shared = append(shared, valueOf(entry.Path))
 	}
+	another := anotherValues(t)
 	for _, path := range documented(t) {
 		section, _, _ := strings.Cut(path, ".")
 		base, other := Iron(), "thalassa"
@@ -39,7 +38,7 @@ func TestValuesOfTheOtherCloudAreRefused(t *testing.T) {
 			!slices.Contains([]string{"cloudConfig", "advanced", "credentials", "caBundle"}, section):
 			continue
 		}
-		values := merge(minimal(t, base...), nest(path, anotherValue(t, path)))
+		values := merge(minimal(t, base...), nest(path, another[path]))
 		got := sentences(t, refusal(t, values))
 		want := path + " is only for cloud=" + other + ": "
 		if len(got) != 1 || !strings.HasPrefix(got[0], want) {
@@ -48,17 +47,20 @@ func TestValuesOfTheOtherCloudAreRefused(t *testing.T) {
 	}
 }
 
-// anotherValue is a valid value that is not the default.
-func anotherValue(t *testing.T, path string) any {
+// anotherValues are valid values that are not the defaults, by their paths.
+func anotherValues(t *testing.T) map[string]any {
 	t.Helper()
-	deflt, _ := lookUp(defaults(t), path)
+	found, defaults := map[string]any{}, defaults(t)
 	for _, file := range valuesFiles(t) {
-		if got, found := lookUp(readValues(t, file), path); found && got != nil && !cmp.Equal(got, deflt) {
-			return got
+		values := readValues(t, file)
+		for _, path := range documented(t) {
+			deflt, _ := lookUp(defaults, path)
+			if got, set := lookUp(values, path); set && got != nil && !cmp.Equal(got, deflt) {
+				found[path] = got
+			}
 		}
 	}
-	t.Fatalf("no values file sets %s", path)
-	return nil
+	return found
 }
 
 // TestIronCoreConfig: the file contains every key of the program, with the values of the chart.
@@ -352,15 +354,4 @@ func TestIronCoreNetworkPolicy(t *testing.T) {
 			t.Errorf("%s: ports %v, want %v", name, got, test.want)
 		}
 	}
-}
-
-// ironKubeconfig writes a kubeconfig of an API server that does not exist.
-func ironKubeconfig(t *testing.T) string {
-	t.Helper()
-	content, _ := lookUp(readValues(t, valuesFiles(t)["ironcore-hosting"]), "ironcore.kubeconfig.content")
-	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := os.WriteFile(path, []byte(content.(string)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }

@@ -109,6 +109,11 @@ func (u Upgrade) apply(t *testing.T) (problems []string) {
 	t.Helper()
 	define(t)
 	kube := kubectl.New(controlplanetest.Get(t).Kubeconfig())
+	// The one that the values files for permissions in IronCore name.
+	const namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: production}\n"
+	if _, err := kube.Apply(namespace, "--server-side"); err != nil {
+		t.Fatal(err)
+	}
 	steps, _, _, err := u.Steps(t.Context(), exceptions())
 	if err != nil {
 		t.Fatal(err)
