@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/google/renameio/v2"
@@ -52,7 +53,7 @@ type Server struct {
 // Serve starts a server for a run in the repository at root. It keeps its files in dist/test there and writes what is
 // built to out. Stop ends it.
 func Serve(ctx context.Context, root string, out io.Writer) (*Server, error) {
-	s := &Server{root: root, dir: filepath.Join(root, "dist", "test"), out: out, secret: rand.Text(),
+	s := &Server{root: root, dir: filepath.Join(root, "dist", folder(os.Geteuid())), out: out, secret: rand.Text(),
 		user: make(chan struct{}, 1), builds: map[string]func() error{}}
 	s.ctx, s.cancel = context.WithCancel(ctx)
 	s.plane = sync.OnceValue(s.startPlane)
@@ -75,11 +76,40 @@ func Serve(ctx context.Context, root string, out io.Writer) (*Server, error) {
 	return s, nil
 }
 
+// folder is the name of the folder of a run: root has one of its own, whose files others may not change.
+func folder(user int) string {
+	if user == 0 {
+		return "test-as-root"
+	}
+	return "test"
+}
+
+// giveAway gives the folders that root has made to whom the repository belongs, who may want to remove them.
+func (s *Server) giveAway() error {
+	info, err := os.Stat(s.root)
+	if err != nil || os.Geteuid() != 0 {
+		return err
+	}
+	owner, known := info.Sys().(*syscall.Stat_t)
+	if !known {
+		return nil
+	}
+	for _, dir := range []string{filepath.Dir(s.dir), s.dir} {
+		if err := os.Chown(dir, int(owner.Uid), int(owner.Gid)); err != nil {
+			return fmt.Errorf("giving a folder to the owner of the repository: %w", err)
+		}
+	}
+	return nil
+}
+
 // lockDir makes the folder of the run, and waits for another run that uses it. The kernel takes the lock back from a
 // process that ends.
 func (s *Server) lockDir() error {
 	if err := os.MkdirAll(s.dir, 0o755); err != nil {
 		return fmt.Errorf("making the folder of the test run: %w", err)
+	}
+	if err := s.giveAway(); err != nil {
+		return err
 	}
 	lock, err := os.OpenFile(filepath.Join(s.dir, "lock"), os.O_CREATE|os.O_RDONLY, 0o644)
 	if err != nil {
@@ -113,6 +143,9 @@ func (s *Server) Stop() error {
 	defer s.mu.Unlock()
 	if s.child != nil {
 		errs = append(errs, s.child.Stop(stopLimit))
+	}
+	if os.Geteuid() == 0 {
+		errs = append(errs, os.RemoveAll(s.planeDir())) // nobody else can
 	}
 	return errors.Join(append(errs, s.lock.Close())...)
 }

@@ -71,7 +71,7 @@ func TestControlPlaneIsLent(t *testing.T) {
 		t.Error("it was started before anybody asked for it")
 	}
 	dir, release, err := share.Borrow(t.Context())
-	if want := filepath.Join(root, "dist/test/control-plane"); err != nil || dir != want {
+	if want := filepath.Join(root, "dist", folder(os.Geteuid()), "control-plane"); err != nil || dir != want {
 		t.Fatalf("%q and %v, want %q", dir, err, want)
 	}
 	lent := make(chan error)
@@ -110,7 +110,7 @@ func TestControlPlaneThatDoesNotStart(t *testing.T) {
 // TestStrangersAreRefused: who cannot read the file with the address gets nothing built.
 func TestStrangersAreRefused(t *testing.T) {
 	root := inRun(t)
-	file := filepath.Join(root, "dist/test/server")
+	file := filepath.Join(root, "dist", folder(os.Geteuid()), "server")
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
