@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
@@ -15,6 +16,7 @@ import (
 // TestCSISidecarsKnowTheirFlags gives each sidecar the flags of the chart and --version, with which it reads its flags
 // and ends. tools/sidecars pins the versions that the chart runs.
 func TestCSISidecarsKnowTheirFlags(t *testing.T) {
+	tier.NeedFull(t)
 	folder, err := controlplane.BuildSidecars(t.Context(), repotest.Root(t, "tools/sidecars"),
 		func(message string) { t.Log(message) })
 	if err != nil {

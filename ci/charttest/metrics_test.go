@@ -1,10 +1,8 @@
 package charttest
 
 import (
-	"maps"
 	"regexp"
 	"slices"
-	"strings"
 	"testing"
 )
 
@@ -67,7 +65,7 @@ func TestMetricsExist(t *testing.T) {
 			}
 		}
 	}
-	if count < 100 {
-		t.Errorf("only %d selectors in %q", count, strings.Join(slices.Sorted(maps.Keys(known)), " "))
+	if count < 50 {
+		t.Errorf("only %d selectors", count)
 	}
 }
