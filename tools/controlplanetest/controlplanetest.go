@@ -41,7 +41,7 @@ import (
 const KeepEnv = "KEEP_CONTROL_PLANE"
 
 // cleanupLimit bounds what happens after a test has ended.
-const cleanupLimit = 30 * time.Second
+const cleanupLimit = time.Minute
 
 // current is the control plane of this test binary. Tests get nothing handed by TestMain, so it
 // can only be a variable of a package.

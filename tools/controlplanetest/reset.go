@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +15,8 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+
+	"github.com/thalassa-cloud/thalassa-ccm/tools/poll"
 )
 
 // object is one of an API server. Namespace is empty for an object of the whole cluster.
@@ -45,7 +48,7 @@ func objects(ctx context.Context, config *rest.Config) (map[object]metav1.Partia
 		}
 		for _, kind := range list.APIResources {
 			if !slices.Contains(kind.Verbs, "delete") || !slices.Contains(kind.Verbs, "list") ||
-				slices.Contains([]string{"events", "endpointslices", "endpoints"}, kind.Name) {
+				slices.Contains([]string{"events", "endpointslices", "endpoints", "leases"}, kind.Name) {
 				continue
 			}
 			of := version.WithResource(kind.Name)
@@ -64,8 +67,8 @@ func objects(ctx context.Context, config *rest.Config) (map[object]metav1.Partia
 	return found, nil
 }
 
-// reset deletes all objects of an API server that are not in a list of objects: what the tests of one package have
-// left.
+// reset deletes all objects of an API server that are not in a list of objects, and waits until namespaces and other
+// objects of the whole cluster are gone: the next package may give its own the same names.
 func reset(ctx context.Context, config *rest.Config, before map[object]metav1.PartialObjectMetadata) error {
 	now, err := objects(ctx, config)
 	if err != nil {
@@ -92,7 +95,23 @@ func reset(ctx context.Context, config *rest.Config, before map[object]metav1.Pa
 		}
 		errs = append(errs, ignoreGone(at.Delete(ctx, one.name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)})))
 	}
-	return errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	limits := poll.Limits{Every: 200 * time.Millisecond, For: cleanupLimit}
+	return limits.Until(ctx, "what tests have left is gone", func(ctx context.Context) error {
+		left = slices.DeleteFunc(left, func(o object) bool {
+			if o.namespace != "" { // goes with its namespace, or at once
+				return true
+			}
+			_, err := client.Resource(o.kind).Namespace(o.namespace).Get(ctx, o.name, metav1.GetOptions{})
+			return apierrors.IsNotFound(err)
+		})
+		if len(left) > 0 {
+			return fmt.Errorf("%d objects are there, such as %s %s", len(left), left[0].kind.Resource, left[0].name)
+		}
+		return nil
+	})
 }
 
 // rank orders deletions: what would refuse or repeat others first, and namespaces last.
