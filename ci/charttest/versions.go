@@ -42,8 +42,8 @@ func supported(tb testing.TB) (oldest, newest int) {
 		minor(tb, "src/go.mod", `(?m)^\tk8s\.io/cloud-provider v0\.([0-9]+)\.`)
 }
 
-// KubeVersions are clusters of every supported minor version, one of a vendor among them. The quick tier has that, which is
-// the oldest, and the newest.
+// KubeVersions are clusters of every supported minor version, one of a vendor among them. The quick tier has that,
+// which is the oldest, and the newest.
 func KubeVersions(tb testing.TB) []string {
 	tb.Helper()
 	oldest, newest := supported(tb)

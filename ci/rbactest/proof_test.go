@@ -128,8 +128,8 @@ func profiles() []profile {
 }
 
 // runs are the profiles for which the program runs: all of them, or in the quick tier those that together use each
-// rule of the chart but the one for networks of nodes, which Kubernetes itself gives them there. TestSetsAreUnions shows
-// that no other set of controllers is permitted anything else.
+// rule of the chart but the one for networks of nodes, which Kubernetes itself gives them there. TestSetsAreUnions
+// shows that no other set of controllers is permitted anything else.
 func runs() []profile {
 	if tier.Full() {
 		return profiles()

@@ -53,7 +53,7 @@ type shared struct {
 	usable  bool // between the begin and the end of Main
 	adjust  []func(*controlplane.Options)
 	plane   *controlplane.ControlPlane              // for all; nil before the first test asks for it
-	release func()                                  // gives plane back to the run of tests; nil if it is of this process
+	release func()                                  // gives plane back to the run of tests, if it is that one
 	before  map[object]metav1.PartialObjectMetadata // what plane had when it was borrowed
 	alone   sync.Mutex                              // held by the test that Own has given plane in the quick tier
 	idle    []*controlplane.ControlPlane            // that were given back

@@ -211,7 +211,8 @@ func (s *Server) startPlane() error {
 	ready := &readiness{done: make(chan struct{})}
 	child, err := process.Start(s.ctx, process.Spec{
 		Name: "the control plane of the test run", Path: filepath.Join(s.root, "bin", "controlplane"),
-		Args: []string{"run", "--dir=" + s.planeDir()}, Dir: s.root, Log: io.MultiWriter(ready, s.out), Grace: stopLimit,
+		Args: []string{"run", "--dir=" + s.planeDir()}, Dir: s.root, Log: io.MultiWriter(ready, s.out),
+		Grace: stopLimit,
 	})
 	if err != nil {
 		return err

@@ -86,7 +86,8 @@ func charts() []charttest.Chart { return []charttest.Chart{charttest.CCM, chartt
 func TestRendersTheSame(t *testing.T) {
 	for _, c := range charts() {
 		for name, path := range c.ValuesFiles(t) {
-			text, notes, err := charttest.Open(t, c.Dir(t)).Render(t.Context(), c.Release(charttest.ReadValues(t, path)))
+			release := c.Release(charttest.ReadValues(t, path))
+			text, notes, err := charttest.Open(t, c.Dir(t)).Render(t.Context(), release)
 			if err != nil {
 				t.Fatal(err)
 			}

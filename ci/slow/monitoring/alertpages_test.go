@@ -20,7 +20,8 @@ import (
 // severity and meaning.
 func TestAlertsSayWhatToDo(t *testing.T) {
 	var rows, files []string
-	for _, group := range slices.Concat(charttest.CCM.RuleGroups(t), charttest.CCM.RuleGroups(t, charttest.Iron()...), charttest.CSI.RuleGroups(t)) {
+	for _, group := range slices.Concat(charttest.CCM.RuleGroups(t),
+		charttest.CCM.RuleGroups(t, charttest.Iron()...), charttest.CSI.RuleGroups(t)) {
 		for _, rule := range group.Rules {
 			if rule.Alert == "" {
 				continue

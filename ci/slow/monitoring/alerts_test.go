@@ -201,26 +201,33 @@ func ironScenes() []scene {
 		"IronCoreAPIUnauthorised", "IronCoreAPIForbidden", "IronCoreAPIThrottled", "IronCoreAPISlow"
 	const reload = "ThalassaCCMSecretsNotReloaded"
 	return []scene{
-		{away, "no request is answered", failed("get", "unreachable", "0+300x120"), 10 * time.Minute, true, charttest.Iron()},
+		{away, "no request is answered", failed("get", "unreachable", "0+300x120"), 10 * time.Minute, true,
+			charttest.Iron()},
 		{away, "all time out", failed("get", "timeout", "0+300x120"), 10 * time.Minute, true, charttest.Iron()},
 		{away, "it answers again", failed("get", "503", "0+300x4 1200x120"), 20 * time.Minute, false, charttest.Iron()},
 		{away, "a few fail", failed("get", "503", "0+30x120"), 10 * time.Minute, false, charttest.Iron()},
 		{away, "all objects are missing", failed("get", "404", "0+300x120"), 10 * time.Minute, false, charttest.Iron()},
-		{away, "only watches end", failed("watch", "unreachable", "0+300x120"), 10 * time.Minute, false, charttest.Iron()},
+		{away, "only watches end", failed("watch", "unreachable", "0+300x120"), 10 * time.Minute, false,
+			charttest.Iron()},
 		{errors, "a fifth fails", failed("get", "500", "0+60x120"), 30 * time.Minute, true, charttest.Iron()},
 		{errors, "a fiftieth fails", failed("get", "500", "0+6x120"), 30 * time.Minute, false, charttest.Iron()},
 		{errors, "a fifth is not there", failed("get", "404", "0+60x120"), 30 * time.Minute, false, charttest.Iron()},
-		{errors, "a fifth is in conflict", failed("patch", "409", "0+60x120"), 30 * time.Minute, false, charttest.Iron()},
+		{errors, "a fifth is in conflict", failed("patch", "409", "0+60x120"), 30 * time.Minute, false,
+			charttest.Iron()},
 		{unauthorised, "the credentials are refused", failed("watch", "401", "0+1x120"), 20 * time.Minute, true,
 			charttest.Iron()},
-		{unauthorised, "they were refused", failed("get", "401", "0+1x8 8x120"), 40 * time.Minute, false, charttest.Iron()},
-		{forbidden, "a permission is missing", failed("list", "403", "0+1x120"), 30 * time.Minute, true, charttest.Iron()},
-		{forbidden, "it is there again", failed("list", "403", "0+1x8 8x120"), 40 * time.Minute, false, charttest.Iron()},
+		{unauthorised, "they were refused", failed("get", "401", "0+1x8 8x120"), 40 * time.Minute, false,
+			charttest.Iron()},
+		{forbidden, "a permission is missing", failed("list", "403", "0+1x120"), 30 * time.Minute, true,
+			charttest.Iron()},
+		{forbidden, "it is there again", failed("list", "403", "0+1x8 8x120"), 40 * time.Minute, false,
+			charttest.Iron()},
 		{throttled, "too many requests", failed("patch", "429", "0+1x120"), 30 * time.Minute, true, charttest.Iron()},
 		{throttled, "a burst", failed("patch", "429", "0+1x10 10x120"), 30 * time.Minute, false, charttest.Iron()},
 		{slow, "a tenth takes longer", buckets("0+270x120"), 30 * time.Minute, true, charttest.Iron()},
 		{slow, "all are quick", buckets("0+300x120"), 30 * time.Minute, false, charttest.Iron()},
-		{reload, "new ones are no good", metric("secrets_reload_failing", "", "1x60"), 20 * time.Minute, true, charttest.Iron()},
+		{reload, "new ones are no good", metric("secrets_reload_failing", "", "1x60"), 20 * time.Minute, true,
+			charttest.Iron()},
 		{reload, "they were half written", metric("secrets_reload_failing", "", "0x5 1x4 0x60"), 20 * time.Minute,
 			false, charttest.Iron()},
 	}
@@ -451,7 +458,8 @@ func TestAlerts(t *testing.T) {
 // podsMatcher is the matcher of pods in the rules of a release whose objects have a name.
 func podsMatcher(t *testing.T, name string, sets ...string) *regexp.Regexp {
 	t.Helper()
-	rendered := charttest.CCM.Objects(t, charttest.CCM.Minimal(t, append([]string{"rules.enabled=true", "fullnameOverride=" + name}, sets...)...))
+	sets = append([]string{"rules.enabled=true", "fullnameOverride=" + name}, sets...)
+	rendered := charttest.CCM.Objects(t, charttest.CCM.Minimal(t, sets...))
 	expr := charttest.Find[*monitoringv1.PrometheusRule](t, rendered, name).Spec.Groups[0].Rules[0].Expr.String()
 	pattern := regexp.MustCompile(`pod=~"([^"]+)"`).FindStringSubmatch(expr)
 	if pattern == nil {

@@ -20,7 +20,8 @@ import (
 )
 
 // errUsage is the error for a command line that is none of those above.
-var errUsage = errors.New("use one of: controlplane build lab, controlplane build sidecars, controlplane run --dir=FOLDER")
+var errUsage = errors.New("use one of: controlplane build lab, controlplane build sidecars, " +
+	"controlplane run --dir=FOLDER")
 
 func main() {
 	os.Exit(program.Run("controlplane", os.Stderr, func(ctx context.Context) error { return run(ctx, os.Args[1:]) }))

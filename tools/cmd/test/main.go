@@ -16,8 +16,8 @@ import (
 )
 
 // everything is tested. Those that take longest begin first, so that they do not run alone in the end.
-const everything = "./src/thalassa ./ci/rbactest ./ci/charttest ./src/manager ./src/... ./src/emulator/... ./tools/... " +
-	"./ci/..."
+const everything = "./src/thalassa ./ci/rbactest ./ci/charttest ./src/manager ./src/... ./src/emulator/... " +
+	"./tools/... ./ci/..."
 
 // settings are the command line.
 type settings struct {
