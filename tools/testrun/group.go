@@ -37,7 +37,7 @@ func (o Options) plan(ctx context.Context) (plan, error) {
 	raced, others, waiting := group{race: true}, group{race: o.Race == Everywhere}, group{race: o.Race == Everywhere}
 	for line := range strings.Lines(string(list)) {
 		fields := strings.Split(line, "\t")
-		if !tier.Full() && isSlow(fields[0]) && strings.Contains(strings.Join(o.Packages, " "), "...") {
+		if strings.Contains(strings.Join(o.Packages, " "), "...") && isElsewhere(fields[0]) {
 			continue
 		}
 		name, isRaced := fields[0], o.Race == Own && o.isRaced(fields[1])
@@ -56,8 +56,12 @@ func (o Options) plan(ctx context.Context) (plan, error) {
 	return plan{notEmpty(raced, others), notEmpty(waiting)}, nil
 }
 
-// isSlow reports whether a package has tests of the full tier only: there is no use in building it for the quick one.
-func isSlow(name string) bool { return strings.Contains(name, "/thalassa-ccm/ci/slow/") }
+// isElsewhere reports whether a pattern does not mean a package that it matches: one that has tests of the full tier
+// only, which need not be built for the quick one, or one that has a stage of its own.
+func isElsewhere(name string) bool {
+	_, slow, below := strings.Cut(name, "/thalassa-ccm/ci/slow/")
+	return below && (!tier.Full() || slow == "release" || slow == "soak")
+}
 
 func notEmpty(groups ...group) []group {
 	return slices.DeleteFunc(groups, func(g group) bool { return len(g.packages) == 0 })
