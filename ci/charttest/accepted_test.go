@@ -18,11 +18,17 @@ import (
 	"k8s.io/client-go/restmapper"
 
 	"github.com/thalassa-cloud/thalassa-ccm/ci/kubectl"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/sidecar"
 )
 
-// TestEveryObjectIsAccepted has the API server check every object of every values file, without storing any.
+// minimalAndFull returns these values files, or all in the full tier.
+func minimalAndFull(files map[string]string) map[string]string {
+	return tier.Pick(map[string]string{"minimal": files["minimal"], "full": files["full"]}, files)
+}
+
+// TestEveryObjectIsAccepted has the API server check every object of values files, without storing any.
 // The kinds of Prometheus Operator are defined as its own releases define them.
 func TestEveryObjectIsAccepted(t *testing.T) {
 	warnings := &warnings{}
@@ -47,10 +53,10 @@ func TestEveryObjectIsAccepted(t *testing.T) {
 		t.Fatal(err)
 	}
 	rendered := map[string][]runtime.Object{}
-	for name, path := range valuesFiles(t) {
+	for name, path := range minimalAndFull(valuesFiles(t)) {
 		rendered[name] = objects(t, readValues(t, path))
 	}
-	for name, path := range CSI.ValuesFiles(t) {
+	for name, path := range minimalAndFull(CSI.ValuesFiles(t)) {
 		rendered[csiGolden(name)] = csiObjectsOf(t, readValues(t, path))
 	}
 	mapper := mapperOf(t, config)

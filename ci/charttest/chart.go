@@ -1,6 +1,7 @@
 package charttest
 
 import (
+	"encoding/json"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -81,7 +82,7 @@ func ReadValues(tb testing.TB, path string) map[string]any {
 // Objects renders the chart into typed objects.
 func (c Chart) Objects(tb testing.TB, values map[string]any) []runtime.Object {
 	tb.Helper()
-	text, _, err := Open(tb, c.Dir(tb)).Render(tb.Context(), c.Release(values))
+	text, _, err := Render(tb, c.Dir(tb), c.Release(values))
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -135,4 +136,30 @@ func Open(tb testing.TB, dir string) *chart.Opened {
 	}
 	opened.Store(dir, made)
 	return made
+}
+
+// result is what a chart renders, or refuses.
+type result struct {
+	text, notes string
+	err         error
+}
+
+// results are those of Render, by its arguments.
+var results sync.Map //nolint:gochecknoglobals // see Render
+
+// Render renders the chart in a folder, and returns the objects as text and the notes. Many tests render the same:
+// nothing is rendered twice.
+func Render(tb testing.TB, dir string, r chart.Release) (text, notes string, err error) {
+	tb.Helper()
+	key, err := json.Marshal([]any{dir, r.Name, r.Namespace, r.KubeVersion, r.APIVersions, r.Values})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if found, ok := results.Load(string(key)); ok {
+		known := found.(result)
+		return known.text, known.notes, known.err
+	}
+	text, notes, err = Open(tb, dir).Render(tb.Context(), r)
+	results.Store(string(key), result{text, notes, err})
+	return text, notes, err
 }

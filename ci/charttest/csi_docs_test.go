@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/thalassa-cloud/thalassa-ccm/ci/kubectl"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/sidecar"
 )
@@ -31,9 +32,9 @@ func csiBlocks(t *testing.T) (values, objects []string) {
 	return values, objects
 }
 
-// TestCSIGuide: the chart takes the values in the guide, and an API server the objects.
+// TestCSIGuide: the chart takes the values in the guide.
 func TestCSIGuide(t *testing.T) {
-	values, objects := csiBlocks(t)
+	values, _ := csiBlocks(t)
 	for _, text := range values {
 		merged := csiMinimal(t)
 		if err := yaml.UnmarshalStrict([]byte(text), &merged); err != nil {
@@ -43,6 +44,12 @@ func TestCSIGuide(t *testing.T) {
 			t.Errorf("%v, with the values\n%s", err, text)
 		}
 	}
+}
+
+// TestCSIGuideObjects: an API server takes the objects in the guide.
+func TestCSIGuideObjects(t *testing.T) {
+	tier.NeedFull(t)
+	_, objects := csiBlocks(t)
 	plane := controlplanetest.Get(t)
 	if err := sidecar.InstallDefinitions(t.Context(), plane.Config()); err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/sidecar"
@@ -39,6 +40,7 @@ func uninstallCSI(t *testing.T, namespace string) {
 // TestCSIInstallIntoKubernetes installs the chart into a real API server, asks it for the permissions of the accounts,
 // and removes the chart again.
 func TestCSIInstallIntoKubernetes(t *testing.T) {
+	tier.NeedFull(t)
 	plane := controlplanetest.Get(t)
 	client := controlplanetest.Client(t, plane)
 	if err := sidecar.InstallDefinitions(t.Context(), plane.Config()); err != nil {
@@ -99,6 +101,7 @@ func wantCSIPermissions(t *testing.T, client kubernetes.Interface, namespace str
 // TestCSITakesOver: the CSIDriver and the StorageClass of the existing driver stay, as docs/guides/migrate-csi.md
 // describes. Helm adopts the CSIDriver and corrects it, and does not touch the StorageClass.
 func TestCSITakesOver(t *testing.T) {
+	tier.NeedFull(t)
 	client := controlplanetest.Client(t, controlplanetest.Get(t)).StorageV1()
 	namespace := controlplanetest.Namespace(t)
 	yes, policy := true, storagev1.FileFSGroupPolicy

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
 )
 
@@ -47,6 +48,7 @@ func podTemplateOf[T runtime.Object](objects []runtime.Object) *corev1.PodTempla
 // TestCSIPodSecurityAdmission has the API server admit the controller's pod in a namespace that enforces the restricted
 // standard. It refuses the pod of the node plug-in there, and admits it where nothing is enforced.
 func TestCSIPodSecurityAdmission(t *testing.T) {
+	tier.NeedFull(t)
 	client := controlplanetest.Client(t, controlplanetest.Get(t))
 	admit := func(standard string, spec corev1.PodSpec) error {
 		meta := metav1.ObjectMeta{GenerateName: "pods-",

@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 
 	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -31,11 +32,10 @@ import (
 // are errors: the API server would drop them without a word.
 func Decode(manifest string) ([]runtime.Object, error) {
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(strings.NewReader(manifest)))
-	types, err := kinds()
+	decoder, err := decoder()
 	if err != nil {
 		return nil, err
 	}
-	decoder := serializer.NewCodecFactory(types, serializer.EnableStrict).UniversalDeserializer()
 	var objects []runtime.Object
 	for number := 1; ; number++ {
 		document, err := reader.Read()
@@ -54,6 +54,17 @@ func Decode(manifest string) ([]runtime.Object, error) {
 		}
 	}
 }
+
+// decoder decodes the kinds. It is made once.
+//
+//nolint:gochecknoglobals // see above
+var decoder = sync.OnceValues(func() (runtime.Decoder, error) {
+	types, err := kinds()
+	if err != nil {
+		return nil, err
+	}
+	return serializer.NewCodecFactory(types, serializer.EnableStrict).UniversalDeserializer(), nil
+})
 
 // kinds are those of Kubernetes and of Prometheus Operator, and SnapshotClass.
 func kinds() (*runtime.Scheme, error) {

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
 )
@@ -16,6 +17,7 @@ import (
 // TestNotesCountNodes: who installs into a cluster learns how many nodes the pods may run on, and what to set if there
 // are none.
 func TestNotesCountNodes(t *testing.T) {
+	tier.NeedFull(t)
 	plane := controlplanetest.Get(t)
 	client := controlplanetest.Client(t, plane)
 	for name, labels := range map[string]map[string]string{

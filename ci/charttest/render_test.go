@@ -37,7 +37,7 @@ func minimal(t *testing.T, sets ...string) map[string]any {
 // render renders the chart in a folder, and returns the objects as text and the notes.
 func render(t *testing.T, dir string, r chart.Release) (text, notes string, err error) {
 	t.Helper()
-	return Open(t, dir).Render(t.Context(), r)
+	return Render(t, dir, r)
 }
 
 // manifest renders the chart as text.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
 )
@@ -99,7 +100,9 @@ func TestSchemaAcceptsDurations(t *testing.T) {
 	}
 }
 
+// TestSchemaAcceptsNull on top of the minimal values. TestEveryValueMayBeNull has more values below the others.
 func TestSchemaAcceptsNull(t *testing.T) {
+	tier.NeedFull(t)
 	for _, path := range []string{
 		"cloudConfig.project", "cloudConfig.defaultSubnet", "cloudConfig.endpoint", "cloudConfig.additionalLabels",
 		"cloudConfig.loadBalancer", "cloudConfig.loadBalancer.defaults", "cloudConfig.loadBalancer.nodeSecurityGroup",

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"helm.sh/helm/v3/pkg/chartutil"
@@ -13,9 +14,15 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chartvalues"
 )
 
-// Documented returns the paths of the values of a chart, which its README lists.
+// documentedIn are the results of Documented.
+var documentedIn sync.Map //nolint:gochecknoglobals // see Documented
+
+// Documented returns the paths of the values of a chart, which its README lists. The chart is read once per process.
 func Documented(tb testing.TB, dir string) []string {
 	tb.Helper()
+	if found, ok := documentedIn.Load(dir); ok {
+		return slices.Clone(found.([]string))
+	}
 	text, err := os.ReadFile(filepath.Join(dir, chartutil.ValuesfileName))
 	if err != nil {
 		tb.Fatal(err)
@@ -28,7 +35,8 @@ func Documented(tb testing.TB, dir string) []string {
 	for _, leaf := range values.Leaves() {
 		paths = append(paths, leaf.Path)
 	}
-	return paths
+	documentedIn.Store(dir, paths)
+	return slices.Clone(paths)
 }
 
 // Sections returns the paths above those of values.

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
@@ -22,7 +21,7 @@ func TestEveryValueHasAnEffect(t *testing.T) { wantEffects(t, CCM) }
 // wantEffects gives each value its default back in each values file, or in the quick tier in one values file.
 func wantEffects(t *testing.T, c Chart) {
 	t.Helper()
-	files, tried := c.ValuesFiles(t), map[string]bool{}
+	files, opened, tried := c.ValuesFiles(t), Open(t, c.Dir(t)), map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		text := readFile(t, files[name])
 		with, notes, err := render(t, c.Dir(t), c.Release(parseValues(t, text)))
@@ -35,7 +34,7 @@ func wantEffects(t *testing.T, c Chart) {
 				continue
 			}
 			tried[value] = true
-			got, gotNotes, err := render(t, c.Dir(t), c.Release(values))
+			got, gotNotes, err := opened.Render(t.Context(), c.Release(values))
 			if err == nil && got == with && gotNotes == notes {
 				t.Errorf("%s: the default of %s changes nothing", name, value)
 			}
@@ -88,21 +87,42 @@ func TestEveryValueMayBeNull(t *testing.T) {
 	}
 }
 
-// wantNulls tries every null, or in the quick tier a quarter of them, on top of a values file of the chart in dir.
+// wantNulls tries every null on top of a values file of the chart in dir. The quick tier tries several at once, and
+// fewer if they are refused. It leaves out those that must be refused, which have tests of their own.
 func wantNulls(t *testing.T, dir, path string, of func(values map[string]any) chart.Release) {
 	t.Helper()
-	checked := seen{}
-	values, opened := Documented(t, dir), Open(t, dir)
-	for _, value := range slices.Concat(values, Sections(values)) {
-		if !tier.Has(value, 4) {
+	checked, text, opened := seen{}, readFile(t, path), Open(t, dir)
+	var try func(paths []string)
+	try = func(paths []string) {
+		values := parseValues(t, text)
+		for _, path := range paths {
+			Remove(values, path)
+			values = chartutil.CoalesceTables(nest(path, nil), values)
+		}
+		what := strings.Join(paths, ", ") + "=null"
+		text, notes, err := opened.Render(t.Context(), of(values))
+		switch half := len(paths) / 2; {
+		case err == nil:
+			checked.wantWhole(t, what, text, notes)
+		case half > 0:
+			try(paths[:half])
+			try(paths[half:])
+		case !inWords(err):
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	leaves, refused := Documented(t, dir), notNullIn(t, dir)
+	byDepth := map[int][]string{} // none of the same depth contains another
+	for _, path := range slices.Concat(leaves, Sections(leaves)) {
+		if !tier.Full() && slices.Contains(refused, path) {
 			continue
 		}
-		text, notes, err := opened.Render(t.Context(), of(withNull(t, path, value)))
-		switch {
-		case err != nil && !inWords(err):
-			t.Errorf("%s=null: %v", value, err)
-		case err == nil:
-			checked.wantWhole(t, value+"=null", text, notes)
+		depth := strings.Count(path, ".")
+		byDepth[depth] = append(byDepth[depth], path)
+	}
+	for _, paths := range byDepth {
+		for some := range slices.Chunk(paths, tier.Pick(16, 1)) {
+			try(some)
 		}
 	}
 }
@@ -175,14 +195,6 @@ func emptyKeys(t *testing.T, manifest string) []string {
 	return found
 }
 
-// withNull returns the values of a file, with null for one of them.
-func withNull(t *testing.T, path, value string) map[string]any {
-	t.Helper()
-	values := readValues(t, path)
-	Remove(values, value)
-	return chartutil.CoalesceTables(nest(value, nil), values)
-}
-
 // inWords says whether an error is what the schema or the chart says about values, and not what the template engine
 // stumbled over.
 func inWords(err error) bool {
@@ -212,16 +224,7 @@ func TestValuesFilesAreComplete(t *testing.T) {
 	for _, path := range valuesFiles(t) {
 		files = append(files, readValues(t, path))
 	}
-	for _, path := range documented(t) {
-		deflt, _ := lookUp(defaults(t), path)
-		different := func(file map[string]any) bool {
-			got, found := lookUp(file, path)
-			return found && !cmp.Equal(got, deflt)
-		}
-		if !slices.ContainsFunc(files, different) {
-			t.Errorf("no file of ci/ gives %s another value than its default", path)
-		}
-	}
+	wantComplete(t, chartDir(t), files)
 }
 
 // lookUp finds the value at a dotted path, or the null that replaces one of the

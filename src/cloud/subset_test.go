@@ -120,12 +120,13 @@ func anyMissing(machines, others []string) bool {
 func TestSubsetChangesLittle(t *testing.T) {
 	t.Parallel()
 	nodes := zonedNodes(30, 31, 40)
-	changed := 0
-	for service := range 1000 {
-		before := subsetOf(nodes, service, 10)
-		for _, zone := range []int{0, 1, 2} {
-			joins := zonedNode(fmt.Sprintf("vm-%d-new", zone), fmt.Sprintf("zone-%c", 'a'+zone))
-			after := subsetOf(append(slices.Clone(nodes), joins), service, 10)
+	targets, changed := ChooseTargets(nodes, byName), 0
+	for _, zone := range []int{0, 1, 2} {
+		joins := zonedNode(fmt.Sprintf("vm-%d-new", zone), fmt.Sprintf("zone-%c", 'a'+zone))
+		joined := ChooseTargets(append(slices.Clone(nodes), joins), byName)
+		for service := range 1000 {
+			before := targets.Subset(uidOf(service), 10, nil, nil).Identities
+			after := joined.Subset(uidOf(service), 10, nil, nil).Identities
 			switch same := slices.Equal(before, after); {
 			case same:
 				continue

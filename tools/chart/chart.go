@@ -84,10 +84,9 @@ func Render(ctx context.Context, dir string, release Release) (manifest, notes s
 	return manifest, notes, nil
 }
 
-// render renders a chart. Helm checks the values against the chart's schema unless valid is given and says that they
-// are valid.
+// render renders a chart. Helm checks the values against the chart's schema, unless check is given and does so.
 func render(ctx context.Context, loaded *helmchart.Chart, release Release,
-	valid func(chartutil.Values) bool) (manifest, notes string, err error) {
+	check func(chartutil.Values) error) (manifest, notes string, err error) {
 	if err := ctx.Err(); err != nil {
 		return "", "", err
 	}
@@ -101,9 +100,15 @@ func render(ctx context.Context, loaded *helmchart.Chart, release Release,
 	if err != nil {
 		return "", "", err
 	}
-	if valid != nil {
+	if check != nil {
 		all, err := chartutil.CoalesceValues(loaded, values)
-		install.SkipSchemaValidation = err == nil && valid(all)
+		if err == nil {
+			err = check(all)
+		}
+		if err != nil {
+			return "", "", err
+		}
+		install.SkipSchemaValidation = true
 	}
 	rendered, err := install.RunWithContext(ctx, loaded, values)
 	if err != nil {

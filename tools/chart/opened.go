@@ -4,11 +4,15 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	helmchart "helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
 )
+
+// schemaURL is how Helm calls the schema of a chart.
+const schemaURL = "file:///values.schema.json"
 
 // Opened is a chart that is rendered many times: its files are read once and its schema is compiled once, which take
 // more than half of the time of a Render. Its methods may be called at the same time.
@@ -31,30 +35,41 @@ func Open(dir string) (*Opened, error) {
 	if len(loaded.Schema) == 0 {
 		return &Opened{dir: dir, chart: loaded}, nil
 	}
-	const name = "values.schema.json"
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(loaded.Schema))
 	if err != nil {
-		return nil, fmt.Errorf("reading %s of chart %q: %w", name, dir, err)
+		return nil, fmt.Errorf("reading the schema of chart %q: %w", dir, err)
 	}
 	compiler := jsonschema.NewCompiler()
-	if err := compiler.AddResource(name, document); err != nil {
-		return nil, fmt.Errorf("reading %s of chart %q: %w", name, dir, err)
+	if err := compiler.AddResource(schemaURL, document); err != nil {
+		return nil, fmt.Errorf("reading the schema of chart %q: %w", dir, err)
 	}
-	schema, err := compiler.Compile(name)
+	schema, err := compiler.Compile(schemaURL)
 	if err != nil {
-		return nil, fmt.Errorf("compiling %s of chart %q: %w", name, dir, err)
+		return nil, fmt.Errorf("compiling the schema of chart %q: %w", dir, err)
 	}
 	return &Opened{dir: dir, chart: loaded, schema: schema}, nil
 }
 
-// Render is the function Render for this chart. Helm itself checks the values that are not valid, for the error is
-// its.
+// Render is the function Render for this chart.
 func (o *Opened) Render(ctx context.Context, release Release) (manifest, notes string, err error) {
-	manifest, notes, err = render(ctx, o.chart, release, func(all chartutil.Values) bool {
-		return o.schema == nil || o.schema.Validate(all.AsMap()) == nil
-	})
+	manifest, notes, err = render(ctx, o.chart, release, o.check)
 	if err != nil {
 		return "", "", fmt.Errorf("rendering chart %q: %w", o.dir, err)
 	}
 	return manifest, notes, nil
+}
+
+// check returns the error of Helm for values that violate the schema. Helm itself compiles the schema each time, which
+// takes longer than to render the chart.
+func (o *Opened) check(all chartutil.Values) error {
+	if o.schema == nil {
+		return nil
+	}
+	err := o.schema.Validate(all.AsMap())
+	if err == nil {
+		return nil
+	}
+	problems := strings.TrimPrefix(err.Error(), "jsonschema validation failed with '"+schemaURL+"#'\n")
+	return fmt.Errorf("values don't meet the specifications of the schema(s) in the following chart(s):\n%s:\n%s\n",
+		o.chart.Name(), problems)
 }

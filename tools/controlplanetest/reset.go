@@ -48,7 +48,7 @@ func objects(ctx context.Context, config *rest.Config) (map[object]metav1.Partia
 		}
 		for _, kind := range list.APIResources {
 			if !slices.Contains(kind.Verbs, "delete") || !slices.Contains(kind.Verbs, "list") ||
-				slices.Contains([]string{"events", "endpointslices", "endpoints", "leases"}, kind.Name) {
+				slices.Contains([]string{"events", "endpointslices", "endpoints"}, kind.Name) {
 				continue
 			}
 			of := version.WithResource(kind.Name)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
@@ -302,7 +303,7 @@ func TestRequestsForOneVolume(t *testing.T) {
 // A hundred volumes at once, with everything that can be done with them, while writes fail now and then.
 func TestManyVolumesAtOnce(t *testing.T) {
 	withRig(t, slow(5*time.Second), func(r *rig) {
-		const volumes = 100
+		volumes := tier.Pick(20, 100)
 		must[string](r)(r.emulator.Inject(fault.Rule{Operation: "POST *", Probability: 0.1, Seed: 1,
 			Effect: fault.Effect{Kind: fault.Drop}}))
 		machines := must[[]string](r)(r.emulator.AddMachines(volumes))

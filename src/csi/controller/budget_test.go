@@ -12,6 +12,7 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/budget"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
@@ -82,11 +83,12 @@ func TestBudgetOfManyVolumes(t *testing.T) {
 
 // The attacher lists all volumes every minute, and so does the health monitor.
 func TestBudgetOfAQuietMinute(t *testing.T) {
+	volumes := tier.Pick(100, 1000)
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, slow(0))
 		cloud := r.observer()
 		kind := must[resource.VolumeType](r)(cloud.Type(r.Context(), "block"))
-		for i := range 1000 {
+		for i := range volumes {
 			must[resource.Volume](r)(cloud.CreateVolume(r.Context(),
 				resource.Volume{Name: fmt.Sprintf("pvc-%d", i), Size: 1, Type: kind.ID}))
 		}
@@ -94,8 +96,8 @@ func TestBudgetOfAQuietMinute(t *testing.T) {
 		r.emulator.ResetCounters()
 		const minutes = 15
 		for range minutes {
-			if got := len(retried(r, r.ListVolumes, &csi.ListVolumesRequest{}).GetEntries()); got != 1000 {
-				t.Errorf("%d volumes are listed, want 1,000", got)
+			if got := len(retried(r, r.ListVolumes, &csi.ListVolumesRequest{}).GetEntries()); got != volumes {
+				t.Errorf("%d volumes are listed, want %d", got, volumes)
 			}
 			retried(r, r.ControllerListVolumeHealth, &csi.ControllerListVolumeHealthRequest{})
 			<-time.After(time.Minute)

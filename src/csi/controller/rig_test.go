@@ -313,8 +313,9 @@ func slow(takes time.Duration) emulator.Config {
 // failing lets a number of calls pass, and then the process is dead: the next call is sent or not, and no answer
 // arrives any more.
 type failing struct {
-	next http.RoundTripper
-	sent bool
+	next   http.RoundTripper
+	sent   bool
+	writes bool // only writes count
 
 	mu   sync.Mutex
 	left int
@@ -323,7 +324,9 @@ type failing struct {
 // RoundTrip implements http.RoundTripper.
 func (f *failing) RoundTrip(request *http.Request) (*http.Response, error) {
 	f.mu.Lock()
-	f.left--
+	if f.left < 0 || !f.writes || request.Method != http.MethodGet {
+		f.left--
+	}
 	left := f.left
 	f.mu.Unlock()
 	switch {

@@ -64,7 +64,8 @@ func register(t *testing.T, socket string, result *registerapi.RegistrationStatu
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	conn, err := grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		triedSoon())
 	if err != nil {
 		t.Fatal(err)
 	}
