@@ -50,8 +50,8 @@ func sendAll(t *testing.T, switches emulator.Switches, s sender) {
 	})
 }
 
-// chosen reports whether the tier that runs sends one of the values for a place of a body: the quick one sends about
-// one of eight to each operation.
+// chosen reports whether the tier that runs sends one of the values for a place of a body. The quick one sends about
+// one of eight to each operation. It always tries limits that the document has, and leaves out each part once.
 func (d *drive) chosen(method, place string, number int) bool {
 	return tier.Has(fmt.Sprint(d.subject, " ", method, " ", place, " ", number), 8)
 }

@@ -76,7 +76,7 @@ func (p *prober) probe(d *drive, method, pattern, path string, body func() map[s
 	}
 	for _, place := range slices.Sorted(maps.Keys(all)) {
 		for i, value := range others(d.form, all[place], part(right, all[place].at)) {
-			if !d.chosen(method, place, i) {
+			if _, gone := value.(removed); !gone && !d.chosen(method, place, i) {
 				continue
 			}
 			sent := with(with(right, []any{"deleteProtection"}, removed{}), []any{excluded[place]}, removed{})
