@@ -134,9 +134,8 @@ func runs() []profile {
 	if tier.Full() {
 		return profiles()
 	}
-	const all = " cloud-node-controller+cloud-node-lifecycle-controller+service-lb-controller"
-	quick := []string{"self-managed" + all, "accounts" + all, "managed" + all, "orphans by accounts",
-		"workload identity by accounts", "routes"}
+	quick := []string{"routes", "orphans by accounts", "workload identity by accounts",
+		"managed cloud-node-controller+cloud-node-lifecycle-controller+service-lb-controller"}
 	return slices.DeleteFunc(profiles(), func(p profile) bool { return !slices.Contains(quick, p.name) })
 }
 
