@@ -128,14 +128,15 @@ func profiles() []profile {
 }
 
 // runs are the profiles for which the program runs: all of them, or in the quick tier those that together use each
-// rule of the chart but the one for networks of nodes, which Kubernetes itself gives them there. TestSetsAreUnions
-// shows that no other set of controllers is permitted anything else.
+// rule of the chart but two: the one for networks of nodes, which Kubernetes itself gives them there, and the one for
+// events about orphans, for which the program waits a minute. TestSetsAreUnions shows that no other set of controllers
+// is permitted anything else.
 func runs() []profile {
 	if tier.Full() {
 		return profiles()
 	}
-	quick := []string{"routes", "orphans by accounts", "workload identity by accounts",
-		"managed cloud-node-controller+cloud-node-lifecycle-controller+service-lb-controller"}
+	const all = " cloud-node-controller+cloud-node-lifecycle-controller+service-lb-controller"
+	quick := []string{"routes", "accounts" + all, "managed" + all, "workload identity by accounts"}
 	return slices.DeleteFunc(profiles(), func(p profile) bool { return !slices.Contains(quick, p.name) })
 }
 
