@@ -118,7 +118,7 @@ stage_test-root := test-root
 stage_test-as-root := test RACE=0 PACKAGES='$(root_packages)' SUMMARY=
 stage_e2e := e2e
 # A release is made, published to a registry on loopback and verified, which takes long. CI runs it if its inputs have changed.
-stage_release := test FULL=1 PACKAGES='./ci/slow/release'
+stage_release := test FULL=1 RACE=0 PACKAGES='./ci/slow/release ./tools/image ./tools/release'
 inputs_release := charts kustomize examples docs/guides src tools/release tools/image tools/artifact tools/debian ci/slow/release
 
 .PHONY: stage

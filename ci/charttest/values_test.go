@@ -75,21 +75,21 @@ func TestRequiredValuesHaveAnEffect(t *testing.T) {
 	}
 }
 
-// TestEveryValueMayBeNull sets each value and each section to null, on top of each values file, as --set x=null does,
+// TestEveryValueMayBeNull sets values and sections to null, on top of each values file, as --set x=null does,
 // and as values that an older chart kept (--reuse-values) lack new ones: the chart renders something whole, or says
 // what is wrong.
 func TestEveryValueMayBeNull(t *testing.T) {
 	for name, path := range exhausting(valuesFiles(t)) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			wantNulls(t, chartDir(t), path, release)
+			wantNulls(t, chartDir(t), path, tier.Full() && name == "full", release)
 		})
 	}
 }
 
-// wantNulls tries every null on top of a values file of the chart in dir. The quick tier tries several at once, and
-// fewer if they are refused. It leaves out those that must be refused, which have tests of their own.
-func wantNulls(t *testing.T, dir, path string, of func(values map[string]any) chart.Release) {
+// wantNulls tries every null on top of a values file of the chart in dir: each of them alone, or several at once, and
+// fewer if they are refused. With several, it leaves out those that must be refused, which have tests of their own.
+func wantNulls(t *testing.T, dir, path string, alone bool, of func(values map[string]any) chart.Release) {
 	t.Helper()
 	checked, text, opened := seen{}, readFile(t, path), Open(t, dir)
 	var try func(paths []string)
@@ -114,14 +114,18 @@ func wantNulls(t *testing.T, dir, path string, of func(values map[string]any) ch
 	leaves, refused := Documented(t, dir), notNullIn(t, dir)
 	byDepth := map[int][]string{} // none of the same depth contains another
 	for _, path := range slices.Concat(leaves, Sections(leaves)) {
-		if !tier.Full() && slices.Contains(refused, path) {
+		if !alone && slices.Contains(refused, path) {
 			continue
 		}
 		depth := strings.Count(path, ".")
 		byDepth[depth] = append(byDepth[depth], path)
 	}
+	together := 16
+	if alone {
+		together = 1
+	}
 	for _, paths := range byDepth {
-		for some := range slices.Chunk(paths, tier.Pick(16, 1)) {
+		for some := range slices.Chunk(paths, together) {
 			try(some)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/providerid"
 )
@@ -166,24 +167,38 @@ func TestDeletionSaysWhatItWaitsFor(t *testing.T) {
 
 // TestLostAnswerMakesNoSecondObject: the write happened, its answer did not arrive, and the same process goes on.
 func TestLostAnswerMakesNoSecondObject(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	for _, behind := range []time.Duration{0, lagging} {
 		for step := range 3 {
-			l := newLab(t, emulator.Config{})
-			flaky := &failing{next: l.network, writes: step, happened: true}
-			l.network = flaky
-			l.restart()
-			web, nodes := service("web", 80), l.nodes("a")
-			if _, err := l.ensure(web, nodes); err == nil {
-				t.Fatalf("write %d did not fail", step)
-			}
-			flaky.writes = 1000 // the network is back
-			l.settle(web, nodes)
-			if left := l.leftovers(); len(left) != 2 {
-				t.Errorf("lost answer of write %d: %v in the cloud, want one load balancer and one target group", step,
-					left)
-			}
+			t.Run(fmt.Sprintf("write %d, lists of %s ago", step, behind), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { loseAnswer(t, step, behind) })
+			})
 		}
-	})
+	}
+}
+
+// loseAnswer loses the answer to one of the writes that create a load balancer, in a cloud whose lists are old.
+func loseAnswer(t *testing.T, step int, behind time.Duration) {
+	t.Helper()
+	l := newLab(t, emulator.Config{})
+	flaky := &failing{next: l.network, writes: step, happened: true}
+	l.network = flaky
+	l.restart()
+	web, nodes := service("web", 80), l.nodes("a")
+	if behind > 0 {
+		if _, err := l.emulator.Inject(fault.Rule{Operation: "GET /v1/loadbalancer*",
+			Effect: fault.Effect{Kind: fault.Stale, Delay: behind}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := l.ensure(web, nodes); err == nil {
+		t.Fatalf("write %d did not fail", step)
+	}
+	flaky.writes = 1000 // the network is back
+	l.settle(web, nodes)
+	<-time.After(behind)
+	if left := l.leftovers(); len(left) != 2 {
+		t.Errorf("%v in the cloud, want one load balancer and one target group", left)
+	}
 }
 
 func TestStaleServiceOfANodeEventChangesMachinesOnly(t *testing.T) {

@@ -59,8 +59,12 @@ func (o Options) plan(ctx context.Context) (plan, error) {
 // isElsewhere reports whether a pattern does not mean a package that it matches: one that has tests of the full tier
 // only, which need not be built for the quick one, or one that has a stage of its own.
 func isElsewhere(name string) bool {
-	_, slow, below := strings.Cut(name, "/thalassa-ccm/ci/slow/")
-	return below && (!tier.Full() || slow == "release" || slow == "soak")
+	_, folder, _ := strings.Cut(name, "/thalassa-ccm/")
+	if !tier.Full() {
+		return strings.HasPrefix(folder, "ci/slow/")
+	}
+	// What the full tier has of the tools builds releases for all platforms, as the first one of ci/slow does.
+	return slices.Contains([]string{"ci/slow/release", "ci/slow/soak", "tools/image", "tools/release"}, folder)
 }
 
 func notEmpty(groups ...group) []group {

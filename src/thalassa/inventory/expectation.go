@@ -50,7 +50,7 @@ func (i *Inventory) Expecting(owner string) time.Duration {
 // expectation.
 func (i *Inventory) maxAgeFor(owner string, maxAge time.Duration) time.Duration {
 	at, known := i.expectations.Get(owner)
-	if ended := time.Since(at) - store.VisibilityDelay; known && ended > 0 {
+	if ended := time.Since(at) - store.VisibilityDelay; known && ended >= 0 {
 		return min(maxAge, ended)
 	}
 	return maxAge
