@@ -25,56 +25,53 @@ table=$(mktemp) # lines of the closing table
 summaries=$(mktemp -d)
 programs=$cache/programs # those of a machine on which ci/e2e-setup.sh never ran; results of tests depend on the path
 
-# stage STAGE [COMMAND...] runs a stage of the Makefile by COMMAND, within what is left of the budget. A failing stage does not stop
-# the others.
-stage() {
-	local name=$1 start=$SECONDS status=0 result=ok
-	shift
+# run STAGE SECONDS [COMMAND...] runs a stage of the Makefile by COMMAND for so many seconds at most, and sets result.
+run() {
+	local name=$1 limit=$2 status=0
+	shift 2
 	printf '\n=== %s\n' "$name"
 	mkdir -p "$summaries/$name"
 	set -- "$@" make stage "STAGE=$name" "SUMMARY=$summaries/$name/summary"
 	set -m # a process group per stage, and interrupts that are not ignored
-	timeout --kill-after=60 "$((budget > SECONDS ? budget - SECONDS : 1))" "$@" 9>&- &
+	timeout --kill-after=60 "$((limit > 0 ? limit : 1))" "$@" 9>&- &
 	child=$!
 	set +m
 	wait "$child" || status=$?
 	child=
 	case $status in
-	0) ;;
+	0) result=ok ;;
 	124 | 137) result='FAILED (no time left)' ;;
 	*) result=FAILED ;;
 	esac
+}
+
+# stage STAGE [COMMAND...] runs a stage within what is left of the budget. A failing stage does not stop the others.
+stage() {
+	local name=$1 start=$SECONDS result
+	shift
+	run "$name" "$((budget - SECONDS))" "$@"
 	printf '%6ds  %s  %s\n' "$((SECONDS - start))" "$name" "$result" >>"$table"
 }
 
 # rare STAGE COMMAND... runs a stage whose inputs are the files and folders that make stage-inputs names, if they have changed since its
 # last success.
 rare() {
-	local name=$1 known=$cache/stages/$1 inputs status=0 start=$SECONDS result=ok
+	local name=$1 known=$cache/stages/$1 start=$SECONDS limit=$((budget - SECONDS)) inputs result
 	shift
-	inputs=$("$@" make --silent stage-inputs "STAGE=$name")
-	if [[ $(cat "$known" 2>/dev/null) == "$inputs" ]]; then
-		printf '%6ds  %s  %s\n' 0 "$name" 'not run: its inputs are those of its last success' >>"$table"
-		return
+	if ! inputs=$("$@" make --silent stage-inputs "STAGE=$name"); then
+		result=FAILED
+	elif [[ $(cat "$known" 2>/dev/null) == "$inputs" ]]; then
+		result='not run: its inputs are those of its last success'
+	else
+		run "$name" "$((limit < rare_limit ? limit : rare_limit))" "$@"
+		case $result in
+		ok)
+			mkdir -p "$cache/stages"
+			printf '%s' "$inputs" >"$known"
+			;;
+		*time*) result='not finished in its time: left to the nightly workflow' ;;
+		esac
 	fi
-	printf '\n=== %s\n' "$name"
-	mkdir -p "$summaries/$name"
-	[[ $(id -u) != 0 ]] || chown "$account" "$summaries/$name"
-	set -m
-	timeout --kill-after=60 "$((budget - SECONDS < rare_limit ? budget - SECONDS : rare_limit))" \
-		"$@" make stage "STAGE=$name" "SUMMARY=$summaries/$name/summary" 9>&- &
-	child=$!
-	set +m
-	wait "$child" || status=$?
-	child=
-	case $status in
-	0)
-		mkdir -p "$cache/stages"
-		printf '%s' "$inputs" >"$known"
-		;;
-	124 | 137) result='not finished in its time: left to the nightly workflow' ;;
-	*) result=FAILED ;;
-	esac
 	printf '%6ds  %s  %s\n' "$((SECONDS - start))" "$name" "$result" >>"$table"
 }
 
@@ -175,7 +172,7 @@ prepare_clone() {
 		-u XDG_CACHE_HOME -u XDG_CONFIG_HOME -u XDG_DATA_HOME -u XDG_RUNTIME_DIR
 		"HOME=$home" "USER=$account" "LOGNAME=$account" GOENV=off "GOPATH=$home/go"
 	)
-	install -d -o "$account" "$summaries/test" "$summaries/test-full"
+	install -d -o "$account" "$summaries/test" "$summaries/test-full" "$summaries/release"
 	chmod 711 "$summaries"
 }
 
@@ -185,7 +182,7 @@ count() {
 	find "$summaries" -type f -exec cat {} + | awk -v stages="$(failures)" -v user="$(id -u)" '
 		$2 != "passed," { next }
 		{ passed += $1; failed += $3 }
-		{ for (i = 5; i < NF; i++) if ($(i + 1) ~ /^skipped/ || $(i + 1) == "need" && user != 0) skipped += $i }
+		{ for (i = 5; i < NF; i++) if ($(i + 1) ~ /^skipped/ || $(i + 1) == "need" && $(i + 2) == "root" && user != 0) skipped += $i }
 		END { print passed + 0 " passed, " (failed > stages ? failed : stages) + 0 " failed" (skipped ? ", " skipped " skipped" : "") }'
 }
 

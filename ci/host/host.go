@@ -6,13 +6,11 @@ import (
 	"context"
 	"log/slog"
 	"net"
-	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane"
-	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/testrun/share"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/virtualnode"
 )
 
@@ -25,16 +23,14 @@ const (
 	removal = 2 * time.Minute
 )
 
-// Program builds the cloud controller manager, which takes seconds after the first time, and returns its path.
+// Program builds the cloud controller manager, once in a run of tests, and returns its path.
 func Program(tb testing.TB) string {
 	tb.Helper()
-	root := repotest.Root(tb, "src", "Makefile")
-	build := exec.CommandContext(tb.Context(), "make", "--silent", program)
-	build.Dir = root
-	if output, err := build.CombinedOutput(); err != nil {
-		tb.Fatalf("building %s: %v\n%s", program, err, output)
+	path, err := share.Make(tb.Context(), program)
+	if err != nil {
+		tb.Fatal(err)
 	}
-	return filepath.Join(root, filepath.FromSlash(program))
+	return path
 }
 
 // FreeAddress is an address of this machine, host:port, where nothing listens at the moment.

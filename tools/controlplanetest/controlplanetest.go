@@ -53,7 +53,7 @@ type shared struct {
 	usable  bool // between the begin and the end of Main
 	adjust  []func(*controlplane.Options)
 	plane   *controlplane.ControlPlane              // for all; nil before the first test asks for it
-	release func()                                  // gives plane back to the run of tests, if it is that one
+	release func(clean bool) error                  // gives plane back to the run of tests, if it is that one
 	before  map[object]metav1.PartialObjectMetadata // what plane had when it was borrowed
 	alone   sync.Mutex                              // held by the test that Own has given plane in the quick tier
 	idle    []*controlplane.ControlPlane            // that were given back
@@ -229,8 +229,7 @@ func (s *shared) borrow(ctx context.Context) (*controlplane.ControlPlane, error)
 		s.before, err = objects(ctx, plane.Config())
 	}
 	if err != nil {
-		release()
-		return nil, err
+		return nil, errors.Join(err, release(false))
 	}
 	s.release = release
 	return plane, nil
@@ -241,10 +240,10 @@ func (s *shared) giveBack() error {
 	if s.release == nil {
 		return nil
 	}
-	defer s.release()
 	ctx, cancel := context.WithTimeout(context.Background(), cleanupLimit)
 	defer cancel()
-	return reset(ctx, s.plane.Config(), s.before)
+	err := reset(ctx, s.plane.Config(), s.before)
+	return errors.Join(err, s.release(err == nil))
 }
 
 // lend returns a control plane that no test uses, and starts one when there is none.

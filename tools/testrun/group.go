@@ -34,26 +34,26 @@ func (o Options) plan(ctx context.Context) (plan, error) {
 	if err != nil {
 		return plan{}, fmt.Errorf("listing the packages to test: %w", err)
 	}
-	raced, others, waiting := group{race: true}, group{race: o.Race == Everywhere}, group{race: o.Race == Everywhere}
+	var raced, others, waiting, racedWaiting group
+	raced.race, racedWaiting.race = true, true
 	for line := range strings.Lines(string(list)) {
 		fields := strings.Split(line, "\t")
 		if strings.Contains(strings.Join(o.Packages, " "), "...") && isElsewhere(fields[0]) {
 			continue
 		}
-		name, isRaced := fields[0], o.Race == Own && o.isRaced(fields[1])
-		switch {
-		case slices.Contains(strings.Fields(fields[2]), clusters):
-			waiting.packages = append(waiting.packages, name)
-		case isRaced:
-			raced.packages = append(raced.packages, name)
-			if tier.Full() {
-				others.packages = append(others.packages, name)
-			}
-		default:
-			others.packages = append(others.packages, name)
+		with, without := &raced, &others
+		if slices.Contains(strings.Fields(fields[2]), clusters) {
+			with, without = &racedWaiting, &waiting
+		}
+		isRaced := o.Race == Everywhere || o.Race == Own && with == &raced && o.isRaced(fields[1])
+		if isRaced {
+			with.packages = append(with.packages, fields[0])
+		}
+		if !isRaced || tier.Full() {
+			without.packages = append(without.packages, fields[0])
 		}
 	}
-	return plan{notEmpty(raced, others), notEmpty(waiting)}, nil
+	return plan{notEmpty(raced, others), notEmpty(racedWaiting, waiting)}, nil
 }
 
 // isElsewhere reports whether a pattern does not mean a package that it matches: one that has tests of the full tier

@@ -3,6 +3,7 @@ package testrun
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -18,9 +19,9 @@ import (
 var made = []string{".git", "bin", "dist"} //nolint:gochecknoglobals // a constant
 
 // hashes returns the variables with the hashes of the files and folders below root, as "name=value", sorted: those
-// that [checkout.Variable] names. Names and contents count, and whether a file can be executed. Times do not. Tests
-// of the modules count only in the hash of everything: no program is built from them.
-func hashes(root string) ([]string, error) {
+// that [checkout.Variable] names. Names and contents count, and whether a file can be executed. Times do not. Unless
+// withTests is set, tests of the modules count only in the hash of everything: no program is built from them.
+func hashes(root string, withTests bool) ([]string, error) {
 	sums := map[string]*strings.Builder{}
 	add := func(name, line string) {
 		variable := checkout.Variable(name)
@@ -39,11 +40,14 @@ func hashes(root string) ([]string, error) {
 			return nil
 		}
 		line, err := describe(root, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // an editor's file that is gone again
+		}
 		if err != nil {
 			return err
 		}
 		add(checkout.Everything, line)
-		if strings.HasSuffix(name, "_test.go") {
+		if strings.HasSuffix(name, "_test.go") && !withTests {
 			return nil
 		}
 		add(name, line)
@@ -88,10 +92,10 @@ func describe(root, name string) (string, error) {
 		sha256.Sum256(content)), nil
 }
 
-// Inputs returns the hashes of files and folders below root, a line each, as tests see them: that of the folder
-// around one that is deeper than two elements of the path. The error names a file or folder that does not exist.
+// Inputs returns the hashes of files and folders below root with their tests, a line each. Names have at most two
+// elements. The error names a file or folder that does not exist.
 func Inputs(root string, names []string) (string, error) {
-	variables, err := hashes(root)
+	variables, err := hashes(root, true)
 	if err != nil {
 		return "", err
 	}
@@ -107,3 +111,42 @@ func Inputs(root string, names []string) (string, error) {
 	}
 	return lines.String(), nil
 }
+
+// noteChanges writes down the hashes of what has changed since the run began: with them, Go has stored results of
+// tests that read the changed files. distrust makes later runs test again instead.
+func (s *Server) noteChanges(begin []string) error {
+	end, err := hashes(s.root, false)
+	if err != nil {
+		return err
+	}
+	changed := slices.DeleteFunc(slices.Clone(begin), func(v string) bool { return slices.Contains(end, v) })
+	if len(changed) == 0 {
+		return nil
+	}
+	file, err := os.OpenFile(s.changesFile(), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return fmt.Errorf("noting which files changed during the tests: %w", err)
+	}
+	_, err = file.WriteString(strings.Join(changed, "\n") + "\n")
+	return errors.Join(err, file.Close())
+}
+
+// distrust returns the variables with other values for hashes that noteChanges has written down.
+func (s *Server) distrust(variables []string) ([]string, error) {
+	text, err := os.ReadFile(s.changesFile())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("reading which files changed during earlier tests: %w", err)
+	}
+	noted := strings.Split(string(text), "\n")
+	out := slices.Clone(variables)
+	for i, variable := range out {
+		for _, line := range noted {
+			if line == variable {
+				out[i] += "x"
+			}
+		}
+	}
+	return out, nil
+}
+
+func (s *Server) changesFile() string { return filepath.Join(s.dir, "changed") }

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -44,6 +45,8 @@ type Server struct {
 	ctx       context.Context //nolint:containedctx // the run, which ends what tests have asked for
 	cancel    context.CancelFunc
 
+	returned atomic.Bool // the process that used the control plane has removed what it had made in it
+
 	mu     sync.Mutex
 	builds map[string]func() error
 	plane  func() error // starts it once
@@ -67,6 +70,7 @@ func Serve(ctx context.Context, root string, out io.Writer) (*Server, error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /make", s.make)
 	mux.HandleFunc("POST /control-plane", s.lend)
+	mux.HandleFunc("POST /control-plane/returned", func(http.ResponseWriter, *http.Request) { s.returned.Store(true) })
 	s.http = &http.Server{Handler: s.authorized(mux), ReadHeaderTimeout: headerLimit}
 	go func() { _ = s.http.Serve(listener) }() // ends with Close
 	address := fmt.Sprintf("http://test:%s@%s", s.secret, listener.Addr())
@@ -76,7 +80,8 @@ func Serve(ctx context.Context, root string, out io.Writer) (*Server, error) {
 	return s, nil
 }
 
-// folder is the name of the folder of a run: root has one of its own, whose files others may not change.
+// folder is the name of the folder of a run: root has one of its own, because an ordinary user cannot write root's
+// files.
 func folder(user int) string {
 	if user == 0 {
 		return "test-as-root"
@@ -95,7 +100,7 @@ func (s *Server) giveAway() error {
 		return nil
 	}
 	for _, dir := range []string{filepath.Dir(s.dir), s.dir} {
-		if err := os.Chown(dir, int(owner.Uid), int(owner.Gid)); err != nil {
+		if err := os.Lchown(dir, int(owner.Uid), int(owner.Gid)); err != nil {
 			return fmt.Errorf("giving a folder to the owner of the repository: %w", err)
 		}
 	}
@@ -135,14 +140,18 @@ func (s *Server) addressFile() string { return filepath.Join(s.dir, "server") }
 // Env returns the variable of the environment by which tests find the server.
 func (s *Server) Env() string { return share.AddressEnv + "=" + s.addressFile() }
 
-// Stop ends the control plane and the server. The error is that of a component that ended by itself before.
+// Stop ends the control plane and the server. The error contains why the control plane ended before.
 func (s *Server) Stop() error {
-	s.cancel()
 	errs := []error{s.http.Close(), os.Remove(s.addressFile())}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.child != nil {
+		errs = append(errs, s.endedEarly(s.child))
+	}
+	s.cancel()
+	if s.child != nil {
 		errs = append(errs, s.child.Stop(stopLimit))
+		s.child = nil
 	}
 	if os.Geteuid() == 0 {
 		errs = append(errs, os.RemoveAll(s.planeDir())) // nobody else can
@@ -179,7 +188,8 @@ func (s *Server) build(target string) func() error {
 	return s.builds[target]
 }
 
-// lend answers with the folder of the control plane, which the test has until it ends the request.
+// lend answers with the folder of the control plane, which the test has until it ends the request. If the test did not
+// return it before, such as after a crash, objects of the test are still in it, and the next one gets another.
 func (s *Server) lend(w http.ResponseWriter, r *http.Request) {
 	// The end of the connection is noticed only after all of the request was read.
 	_, _ = io.Copy(io.Discard, r.Body)
@@ -189,13 +199,46 @@ func (s *Server) lend(w http.ResponseWriter, r *http.Request) {
 	case <-r.Context().Done():
 		return // the test has ended
 	}
-	if err := s.plane(); err != nil {
+	err := s.plane()
+	if err == nil {
+		err = s.endedEarly(s.child)
+	}
+	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
 	_, _ = fmt.Fprintln(w, s.planeDir())
 	_ = http.NewResponseController(w).Flush()
 	<-r.Context().Done()
+	if !s.returned.Swap(false) {
+		s.renew()
+	}
+}
+
+// renew ends the control plane, so that the next test starts another.
+func (s *Server) renew() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.child == nil {
+		return
+	}
+	if err := s.child.Stop(stopLimit); err != nil {
+		_, _ = fmt.Fprintln(s.out, "ending a control plane that tests did not return:", err)
+	}
+	s.child, s.plane = nil, sync.OnceValue(s.startPlane)
+}
+
+// endedEarly returns why the control plane has ended, which nobody has asked for, or nil.
+func (s *Server) endedEarly(child *process.Process) error {
+	select {
+	case <-child.Done():
+		if s.ctx.Err() != nil {
+			return nil
+		}
+		return fmt.Errorf("the control plane of the test run has ended: %w\n%s", child.Err(), child.Tail())
+	default:
+		return nil
+	}
 }
 
 func (s *Server) planeDir() string { return filepath.Join(s.dir, "control-plane") }

@@ -1,6 +1,7 @@
 package testrun
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,6 +25,18 @@ bin/controlplane:
 func inRun(t *testing.T) (root string) {
 	t.Helper()
 	root = t.TempDir()
+	server := serve(t, root, makefile)
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return root
+}
+
+// serve is inRun for a Makefile. The test stops the server.
+func serve(t *testing.T, root, makefile string) *Server {
+	t.Helper()
 	for name, text := range map[string]string{"Makefile": makefile, "go.work": ""} {
 		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -33,15 +46,10 @@ func inRun(t *testing.T) (root string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
 	_, path, _ := strings.Cut(server.Env(), "=")
 	t.Setenv(share.AddressEnv, path)
 	t.Chdir(root)
-	return root
+	return server
 }
 
 // TestMakeBuildsOnce: however many tests of a run need a program, it is built once.
@@ -77,20 +85,60 @@ func TestControlPlaneIsLent(t *testing.T) {
 	lent := make(chan error)
 	go func() {
 		_, second, err := share.Borrow(t.Context())
+		if err == nil {
+			err = second(true)
+		}
 		lent <- err
-		second()
 	}()
 	select {
 	case err := <-lent:
 		t.Errorf("two have it at the same time: %v", err)
 	case <-time.After(100 * time.Millisecond):
 	}
-	release()
-	if err := <-lent; err != nil {
+	if err := errors.Join(release(true), <-lent); err != nil {
 		t.Error(err)
 	}
 	if text, err := os.ReadFile(filepath.Join(root, "starts")); err != nil || string(text) != "started\n" {
 		t.Errorf("it was started by %q, %v, want once", text, err)
+	}
+}
+
+// TestControlPlaneThatIsNotReturned: the test has not removed what it had made, so the next one gets another.
+func TestControlPlaneThatIsNotReturned(t *testing.T) {
+	root := inRun(t)
+	for _, clean := range []bool{true, false, true} {
+		_, release, err := share.Borrow(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := release(clean); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if text, err := os.ReadFile(filepath.Join(root, "starts")); err != nil || string(text) != "started\nstarted\n" {
+		t.Errorf("it was started by %q, %v, want twice", text, err)
+	}
+}
+
+// TestControlPlaneThatEnds: the next test gets the reason, and so does who stops the server.
+func TestControlPlaneThatEnds(t *testing.T) {
+	root := t.TempDir()
+	server := serve(t, root, strings.Replace(makefile, "exec sleep 1000", "echo no memory >&2; exit 1", 1))
+	_, release, err := share.Borrow(t.Context())
+	if err != nil && !strings.Contains(err.Error(), "no memory") {
+		t.Fatal(err)
+	}
+	if err == nil {
+		<-server.child.Done()
+		if err := release(true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, err := share.Borrow(t.Context()); err == nil || !strings.Contains(err.Error(), "no memory") {
+		t.Errorf("the next test gets %v, want why the control plane has ended", err)
+	}
+	if err := server.Stop(); err == nil || !strings.Contains(err.Error(), "no memory") {
+		t.Errorf("the end of the run says %v, want why the control plane has ended", err)
 	}
 }
 

@@ -38,6 +38,9 @@ const (
 	grace = 50 * time.Second
 )
 
+// ErrNothing is the error of a run whose packages are none, or are such that only another run tests.
+var ErrNothing = errors.New("there is nothing to test: set PACKAGES to packages of this tier")
+
 // ErrFailed is the error of a run in which tests failed, or were skipped for another reason than a permitted one. The
 // report names them.
 var ErrFailed = errors.New("tests failed")
@@ -59,20 +62,25 @@ type Options struct {
 	Out io.Writer
 }
 
-// Run tests the packages. The error is ErrFailed, or why the tests could not run.
+// Run tests the packages. The error is ErrFailed, ErrNothing, or why the tests could not run.
 func Run(ctx context.Context, o Options) (result Result, err error) {
-	if err := settle(ctx, o.Root); err != nil {
-		return Result{}, err
-	}
-	variables, err := hashes(o.Root)
-	if err != nil {
-		return Result{}, err
-	}
-	server, err := Serve(ctx, o.Root, o.Out)
+	server, err := Serve(ctx, o.Root, o.Out) // waits for another run, in which files may change
 	if err != nil {
 		return Result{}, err
 	}
 	defer func() { err = errors.Join(err, server.Stop()) }()
+	if err := settle(ctx, o.Root); err != nil {
+		_, _ = fmt.Fprintln(o.Out, "times of files stay as they are, so fewer results are reused:", err)
+	}
+	begin, err := hashes(o.Root, false)
+	if err != nil {
+		return Result{}, err
+	}
+	defer func() { err = errors.Join(err, server.noteChanges(begin)) }()
+	variables, err := server.distrust(begin)
+	if err != nil {
+		return Result{}, err
+	}
 	variables = append(variables, fmt.Sprintf("%s=%d", roottest.UserVariable, os.Geteuid()))
 	if o.NeedRoot {
 		variables = append(variables, roottest.Variable+"=1")
@@ -81,31 +89,38 @@ func Run(ctx context.Context, o Options) (result Result, err error) {
 	if err != nil {
 		return Result{}, err
 	}
+	if len(parts.running)+len(parts.waiting) == 0 {
+		return Result{}, ErrNothing
+	}
 	variables = append(variables, server.Env())
 	progress := newProgress(o.Out)
-	var executions []*testjson.Execution
+	var all []tested
+	var failed bool
 	var mu sync.Mutex
 	run := func(groups []group) error {
-		var failed error
 		for _, g := range groups {
 			execution, err := o.test(ctx, g, variables, progress)
-			mu.Lock()
-			executions = append(executions, execution)
-			mu.Unlock()
 			if exit := new(exec.ExitError); err != nil && (!errors.As(err, &exit) || ctx.Err() != nil) {
 				return err
 			}
-			failed = cmp.Or(failed, err)
+			mu.Lock()
+			all, failed = append(all, tested{execution, g}), failed || err != nil
+			mu.Unlock()
 		}
-		return failed
+		return nil
 	}
 	waiting := make(chan error)
 	go func() { waiting <- run(parts.waiting) }()
-	failed := errors.Join(run(parts.running), <-waiting)
-	if exit := new(exec.ExitError); failed != nil && (!errors.As(failed, &exit) || ctx.Err() != nil) {
-		return Result{}, failed
+	if err := errors.Join(run(parts.running), <-waiting); err != nil {
+		return Result{}, err
 	}
-	return o.report(executions, failed != nil)
+	return o.report(all, failed)
+}
+
+// tested is what a group's tests said.
+type tested struct {
+	*testjson.Execution
+	group group
 }
 
 // test runs one go command to its end. An *exec.ExitError is about tests, or about what the report has already.
@@ -151,12 +166,12 @@ func (o Options) arguments(g group) []string {
 }
 
 // report prints what failed, and counts.
-func (o Options) report(executions []*testjson.Execution, failed bool) (Result, error) {
+func (o Options) report(all []tested, failed bool) (Result, error) {
 	var result Result
-	for _, one := range executions {
+	for _, one := range all {
 		result.add(one)
 		if len(one.Failed()) > 0 || len(one.Errors()) > 0 {
-			testjson.PrintSummary(o.Out, one,
+			testjson.PrintSummary(o.Out, one.Execution,
 				testjson.SummarizeFailed|testjson.SummarizeErrors|testjson.SummarizeOutput)
 		}
 	}
@@ -214,17 +229,19 @@ func (r Result) String() string {
 	return strings.Join(counts, ", ")
 }
 
-// add counts tests by their results, and skipped ones by their reasons.
-func (r *Result) add(execution *testjson.Execution) {
-	r.Failed += len(execution.Failed())
-	for _, name := range execution.Packages() {
-		tested := execution.Package(name)
-		r.Passed += len(tested.Passed)
-		if tested.Total > 0 {
-			r.Times = append(r.Times, PackageTime{name, tested.Elapsed()})
+// add counts tests by their results, and skipped ones by their reasons. With the race detector, the full tier skips
+// what it tests without it.
+func (r *Result) add(t tested) {
+	r.Failed += len(t.Failed())
+	for _, name := range t.Packages() {
+		in := t.Package(name)
+		r.Passed += len(in.Passed)
+		if in.Total > 0 {
+			r.Times = append(r.Times, PackageTime{name, in.Elapsed()})
 		}
-		for _, one := range tested.Skipped {
-			switch output := strings.Join(tested.OutputLines(one), ""); {
+		for _, one := range in.Skipped {
+			switch output := strings.Join(in.OutputLines(one), ""); {
+			case strings.Contains(output, ": "+tier.Reason) && t.group.race && tier.Full():
 			case strings.Contains(output, ": "+roottest.Reason):
 				r.NeedRoot++
 			case strings.Contains(output, ": "+tier.Reason):

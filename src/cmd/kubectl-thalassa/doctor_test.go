@@ -122,7 +122,6 @@ func TestDoctor(t *testing.T) {
 
 // TestDoctorFindsProblems: each problem has its check, and the exit code is 1.
 func TestDoctorFindsProblems(t *testing.T) {
-	t.Parallel()
 	r := newRig(t)
 	r.addService("web")
 	r.addService("old")
@@ -160,7 +159,6 @@ func TestDoctorFindsProblems(t *testing.T) {
 
 // TestDoctorWide: a text about several objects is one line, and with -o wide one for each object.
 func TestDoctorWide(t *testing.T) {
-	t.Parallel()
 	r := newRig(t)
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
 		r.addService(name)
@@ -354,7 +352,6 @@ func TestDoctorWithOwnAccounts(t *testing.T) {
 
 // TestDoctorInATerminal: lines fit the width.
 func TestDoctorInATerminal(t *testing.T) {
-	t.Parallel()
 	r := newRig(t)
 	r.healthy(everything)
 	r.addUnknownNode("lost")

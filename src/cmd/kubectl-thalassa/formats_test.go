@@ -8,7 +8,6 @@ import (
 // TestFormats: each command has all formats, with each cloud. What is printed as JSON or YAML is as the schema says,
 // and no format contains a secret, see rig.run. Names are those of objects.
 func TestFormats(t *testing.T) {
-	t.Parallel()
 	t.Run("thalassa", func(t *testing.T) {
 		r := newRig(t)
 		r.addService("web")

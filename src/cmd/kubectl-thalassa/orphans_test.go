@@ -100,7 +100,6 @@ func wantWidth(r *rig, text string, width int) {
 
 // TestDeleteOrphans: after the confirmation, all objects of the orphan are deleted, and no others.
 func TestDeleteOrphans(t *testing.T) {
-	t.Parallel()
 	r := newOrphanRig(t)
 	wantText(r, "without arguments", r.run("orphans", "delete").err, "name the orphans by their UIDs", "--all")
 	wantText(r, "without a terminal", r.run("orphans", "delete", uidOld).err, "shop/old", "pass --yes")
@@ -126,7 +125,6 @@ func TestDeleteOrphans(t *testing.T) {
 
 // TestOrphansOfOneNamespace: --namespace limits what is shown, and what is deleted.
 func TestOrphansOfOneNamespace(t *testing.T) {
-	t.Parallel()
 	r := newOrphanRig(t)
 	wantText(r, "of another namespace", r.run("orphans", "-n", "other").out, "No orphan is of the namespace other.")
 	wantText(r, "of its namespace", r.run("orphans", "-n", "shop").out, uidOld)
@@ -146,7 +144,6 @@ func TestOrphansOfOneNamespace(t *testing.T) {
 // TestDeleteOrphansByOtherWorkload: a workload in another namespace than kube-system is read, but nothing is deleted
 // with its configuration until the user names it. Everybody who may create a Deployment can call it so.
 func TestDeleteOrphansByOtherWorkload(t *testing.T) {
-	t.Parallel()
 	r := newOrphanRig(t)
 	r.removeOwn()
 	r.wrote()
@@ -170,7 +167,6 @@ func TestDeleteOrphansByOtherWorkload(t *testing.T) {
 
 // TestDeleteOrphansOfWrongCluster: if most objects are orphans, nothing is deleted without --force.
 func TestDeleteOrphansOfWrongCluster(t *testing.T) {
-	t.Parallel()
 	r := newOrphanRig(t)
 	for _, name := range []string{"a", "b"} {
 		r.deleteService(name)
@@ -186,7 +182,6 @@ func TestDeleteOrphansOfWrongCluster(t *testing.T) {
 
 // TestDeleteProtectedOrphan: what the cloud protects is reported, the rest is deleted, and the exit code is 1.
 func TestDeleteProtectedOrphan(t *testing.T) {
-	t.Parallel()
 	r := newOrphanRig(t)
 	r.changeBalancer("a0a1b2c3d000000000000old", func(u *iaas.UpdateLoadbalancer) { u.DeleteProtection = true })
 	r.deleteService("c")
@@ -199,7 +194,6 @@ func TestDeleteProtectedOrphan(t *testing.T) {
 
 // TestDeleteKeptOrphans: retained load balancers, and those without labels, need a UID and a flag.
 func TestDeleteKeptOrphans(t *testing.T) {
-	t.Parallel()
 	r := newOrphanRig(t)
 	r.addService("kept", func(s *corev1.Service) {
 		s.Annotations = map[string]string{"loadbalancer.k8s.thalassa.cloud/on-delete": "keep"}

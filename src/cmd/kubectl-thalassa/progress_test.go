@@ -47,7 +47,6 @@ func (e *errorOutput) lastLine() string {
 // TestProgress: whenever the cloud is called, however long its answer takes, a terminal shows what the command does, on
 // one line that is gone afterwards. Without a terminal, or in a format for programs, nothing is shown.
 func TestProgress(t *testing.T) {
-	t.Parallel()
 	t.Run("thalassa", func(t *testing.T) { newOrphanRig(t).testProgress() })
 	t.Run("ironcore", func(t *testing.T) {
 		r := newIronRig(t)

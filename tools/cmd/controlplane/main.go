@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane"
@@ -53,7 +54,8 @@ func build(ctx context.Context, into func(context.Context, string, func(string))
 	return err
 }
 
-// serve runs a control plane until the context ends. What tests ask of it is in its folder. It says when it is ready.
+// serve runs a control plane until the context ends, or one of its components does. What tests need of it is in its
+// folder. It says when it is ready.
 func serve(ctx context.Context, dir string) error {
 	plane, err := controlplane.Start(ctx, controlplane.Options{Dir: dir,
 		Progress: func(progress string) { fmt.Println(progress) }})
@@ -61,6 +63,16 @@ func serve(ctx context.Context, dir string) error {
 		return err
 	}
 	fmt.Print(testrun.ReadyLine)
-	<-ctx.Done()
-	return plane.Stop()
+	looks := time.NewTicker(time.Second)
+	defer looks.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return plane.Stop()
+		case <-looks.C:
+			if err := plane.Err(); err != nil {
+				return errors.Join(err, plane.Stop())
+			}
+		}
+	}
 }

@@ -17,7 +17,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo"
@@ -61,9 +60,9 @@ func sources(target string) []string {
 	case name == "sidecars":
 		return []string{"tools/sidecars"}
 	case strings.HasPrefix(name, "thalassa-"):
-		return []string{"src"}
+		return []string{"src", "Makefile"}
 	}
-	return []string{"src", "tools"}
+	return []string{"src", "tools", "Makefile"}
 }
 
 // Build runs make for a target that is the path of a program below root. It writes what make writes to out, and also
@@ -121,27 +120,30 @@ func send(ctx context.Context, path string, values url.Values) (*http.Response, 
 }
 
 // Borrow returns the folder of the control plane of the run, which it starts if it does not run yet. No other process
-// uses it until release is called, or this process ends. Outside of a run the error is ErrNoServer.
-func Borrow(ctx context.Context) (dir string, release func(), err error) {
+// uses it until release is called, or this process ends. Release says whether what this process has made in it is gone;
+// if not, the next process gets another one. Outside of a run the error is ErrNoServer.
+func Borrow(ctx context.Context) (dir string, release func(clean bool) error, err error) {
 	checkout.DependOn(sources("bin/lab")...)
-	minor := os.Getenv(repo.KubernetesEnv) // the result of the test depends on it
+	_ = os.Getenv(repo.KubernetesEnv) // the result of the test depends on it
 	if os.Getenv(AddressEnv) == "" {
 		return "", nil, ErrNoServer
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	answer, err := send(ctx, "/control-plane", url.Values{"kubernetes": {minor}})
+	answer, err := send(ctx, "/control-plane", nil)
 	if err != nil {
 		cancel()
 		return "", nil, err
 	}
-	release = sync.OnceFunc(func() {
-		cancel()
-		_ = answer.Body.Close()
-	})
+	release = func(clean bool) (err error) {
+		defer cancel()
+		if clean {
+			err = post(ctx, "/control-plane/returned", nil)
+		}
+		return errors.Join(err, answer.Body.Close())
+	}
 	dir, err = bufio.NewReader(answer.Body).ReadString('\n')
 	if err != nil {
-		release()
-		return "", nil, fmt.Errorf("borrowing the control plane of the test run: %w", err)
+		return "", nil, errors.Join(fmt.Errorf("borrowing the control plane of the test run: %w", err), release(false))
 	}
 	return strings.TrimSpace(dir), release, nil
 }
