@@ -14,6 +14,9 @@ import (
 // schemaURL is how Helm calls the schema of a chart.
 const schemaURL = "file:///values.schema.json"
 
+// refusal is what Helm says about values that violate the schema of a chart.
+const refusal = "values don't meet the specifications of the schema(s) in the following chart(s):\n%s:\n%s\n"
+
 // Opened is a chart that is rendered many times: its files are read once and its schema is compiled once, which take
 // more than half of the time of a Render. Its methods may be called at the same time.
 type Opened struct {
@@ -70,6 +73,5 @@ func (o *Opened) check(all chartutil.Values) error {
 		return nil
 	}
 	problems := strings.TrimPrefix(err.Error(), "jsonschema validation failed with '"+schemaURL+"#'\n")
-	return fmt.Errorf("values don't meet the specifications of the schema(s) in the following chart(s):\n%s:\n%s\n",
-		o.chart.Name(), problems)
+	return fmt.Errorf(refusal, o.chart.Name(), problems)
 }

@@ -232,13 +232,12 @@ func (s *Server) renew() {
 func (s *Server) endedEarly(child *process.Process) error {
 	select {
 	case <-child.Done():
-		if s.ctx.Err() != nil {
-			return nil
+		if s.ctx.Err() == nil {
+			return fmt.Errorf("the control plane of the test run has ended: %w\n%s", child.Err(), child.Tail())
 		}
-		return fmt.Errorf("the control plane of the test run has ended: %w\n%s", child.Err(), child.Tail())
 	default:
-		return nil
 	}
+	return nil
 }
 
 func (s *Server) planeDir() string { return filepath.Join(s.dir, "control-plane") }
