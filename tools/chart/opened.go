@@ -14,8 +14,14 @@ import (
 // schemaURL is how Helm calls the schema of a chart.
 const schemaURL = "file:///values.schema.json"
 
-// refusal is what Helm says about values that violate the schema of a chart.
-const refusal = "values don't meet the specifications of the schema(s) in the following chart(s):\n%s:\n%s\n"
+// refusedError says, in Helm's words, that values violate the schema of a chart.
+type refusedError struct{ chart, problems string }
+
+// Error implements error.
+func (e refusedError) Error() string {
+	return "values don't meet the specifications of the schema(s) in the following chart(s):\n" + e.chart + ":\n" +
+		e.problems + "\n"
+}
 
 // Opened is a chart that is rendered many times: its files are read once and its schema is compiled once, which take
 // more than half of the time of a Render. Its methods may be called at the same time.
@@ -73,5 +79,5 @@ func (o *Opened) check(all chartutil.Values) error {
 		return nil
 	}
 	problems := strings.TrimPrefix(err.Error(), "jsonschema validation failed with '"+schemaURL+"#'\n")
-	return fmt.Errorf(refusal, o.chart.Name(), problems)
+	return refusedError{o.chart.Name(), problems}
 }
