@@ -142,9 +142,11 @@ func TestTimesOfOthers(t *testing.T) {
 	c := newClone(t)
 	c.write(filepath.Join(c.dir, "docs/page.md"), "mine")
 	c.write(filepath.Join(c.dir, "docs/new.md"), "mine")
+	c.write(filepath.Join(c.dir, "charts/sample/values.yaml"), "mine")
+	c.git("-C", c.dir, "update-index", "--assume-unchanged", "charts/sample/values.yaml")
 	at := time.Date(2024, 5, 6, 7, 8, 9, 0, time.UTC)
 	all := map[string]bool{"docs/page.md": true, "docs/new.md": true, "docs": true, ".": true, "src/main.go": false,
-		"src": false}
+		"src": false, "charts/sample/values.yaml": true}
 	for name := range all {
 		if err := os.Chtimes(filepath.Join(c.dir, name), at, at); err != nil {
 			t.Fatal(err)
@@ -158,5 +160,45 @@ func TestTimesOfOthers(t *testing.T) {
 		if err != nil || info.ModTime().Equal(at) != kept {
 			t.Errorf("%s: %v and %v; want its time kept: %v", name, info.ModTime(), err, kept)
 		}
+	}
+}
+
+// TestFilesThatChangeDuringARun: no later run reuses a result that Go has stored for the files of the beginning.
+func TestFilesThatChangeDuringARun(t *testing.T) {
+	c := newClone(t)
+	server, err := Serve(t.Context(), c.dir, t.Output())
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin, err := hashes(c.dir, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := filepath.Join(c.dir, "docs/page.md")
+	c.write(page, "changed while tests run")
+	if err := errors.Join(server.noteChanges(begin), server.Stop()); err != nil {
+		t.Fatal(err)
+	}
+	c.write(page, "page")
+	again, err := server.distrust(begin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, variable := range begin {
+		about := strings.HasPrefix(variable, checkout.Variable("docs")+"=") ||
+			strings.HasPrefix(variable, checkout.Variable("docs/page.md")+"=") ||
+			strings.HasPrefix(variable, checkout.Variable(checkout.Everything)+"=")
+		if changed := again[i] != variable; changed != about {
+			t.Errorf("%s: another value %t, want %t", variable, changed, about)
+		}
+	}
+}
+
+// TestNothingToTest: a run without tests is an error.
+func TestNothingToTest(t *testing.T) {
+	c := newClone(t)
+	_, err := Run(t.Context(), Options{Root: c.dir, Packages: []string{"./ci/testdata/..."}, Out: t.Output()})
+	if !errors.Is(err, ErrNothing) {
+		t.Errorf("got %v, want %v", err, ErrNothing)
 	}
 }
