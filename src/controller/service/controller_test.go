@@ -185,13 +185,6 @@ func TestClasses(t *testing.T) {
 		want(r, "served", fmt.Sprint(r.cloud.contents()),
 			"map[none:80/TCP to 30080 on vm-a vm-b ours:80/TCP to 30080 on vm-a vm-b]")
 		r.takeKubernetesWrites()
-		r.changeService("theirs", func(s *corev1.Service) {
-			s.Spec.Type, s.Spec.LoadBalancerClass = corev1.ServiceTypeClusterIP, nil
-		})
-		r.waitForSync()
-		r.changeService("theirs", func(s *corev1.Service) {
-			s.Spec.Type, s.Spec.LoadBalancerClass = corev1.ServiceTypeLoadBalancer, &theirs
-		})
 		r.deleteService("theirs")
 		<-time.After(time.Hour)
 		wantList(r, "writes to Kubernetes", r.takeKubernetesWrites())
@@ -204,38 +197,6 @@ func TestClasses(t *testing.T) {
 		r.start(2)
 		want(r, "served", fmt.Sprint(r.cloud.contents()), "map[ours:80/TCP to 30080 on vm-a vm-b]")
 	})
-}
-
-// TestClassChangesToAnother: if the class changes while the process runs, the load balancer is deleted. If it changes
-// while the process is stopped, another controller may use the load balancer: it is reported, and never deleted.
-func TestClassChangesToAnother(t *testing.T) {
-	theirs := "example.com/theirs"
-	changeClass := func(s *corev1.Service) { s.Spec.LoadBalancerClass = &theirs }
-	tests := []struct {
-		running, orphans bool
-		left             int
-	}{{true, false, 1}, {false, false, 2}, {false, true, 2}}
-	for _, tt := range tests {
-		t.Run(fmt.Sprintf("looking %v, removing orphans %v", tt.running, tt.orphans), func(t *testing.T) {
-			inRig(t, func(r *rig) {
-				r.behaviour.RemoveOrphans = tt.orphans
-				r.start(2)
-				r.addService("other")
-				r.addService("web")
-				r.waitForSync()
-				if !tt.running {
-					r.stop()
-				}
-				r.changeService("web", changeClass)
-				if !tt.running {
-					r.start(2)
-				}
-				<-time.After(3 * driftPeriod)
-				want(r, "left in the cloud", len(r.cloud.contents()), tt.left)
-				want(r, "finalizer, which others may count on now", helpers.HasLBFinalizer(r.service("web")), true)
-			})
-		})
-	}
 }
 
 // TestFailedSyncIsNoDrift: if a change of the Service or the nodes could not be written at once, it does not count as

@@ -98,7 +98,7 @@ func (c *Controller) findOrphans(ctx context.Context) error {
 // enqueueLeftovers queues a Service that needs no load balancer but still has objects in the cloud, although its
 // finalizer was removed.
 func (c *Controller) enqueueLeftovers(service *corev1.Service) {
-	if roleOf(c.behaviour, service) != roleUnmanaged {
+	if roleOf(c.behaviour, service, false) != roleUnmanaged {
 		return
 	}
 	s := c.states.get(keyOf(service))

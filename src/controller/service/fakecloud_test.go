@@ -29,6 +29,7 @@ type fakeCloud struct {
 	writeErr     error         // the error of each write
 	refusedErr   error         // the reason why diffs contain no operations
 	diffErr      error         // the error of each diff
+	deleteErr    error         // the error of each plan of a deletion
 	twoSteps     bool          // a load balancer is created without machines, which are added afterwards
 	oneByOne     bool          // each added machine is one write
 	dropsUpdates bool          // updates have no effect
@@ -207,12 +208,15 @@ func (p *fakeCloud) PlanDelete(_ context.Context, service *corev1.Service, _ boo
 	p.comparisons++
 	balancer := p.balancers[service.UID]
 	switch {
+	case p.deleteErr != nil:
+		return cloud.Comparison{}, p.deleteErr
 	case balancer == nil && time.Now().Before(p.confirmed):
 		return cloud.Comparison{Exists: true, Wait: &cloud.Wait{Within: time.Second, Message: "it is confirmed"}}, nil
 	case balancer == nil:
 		return cloud.Comparison{}, nil
 	}
-	found := cloud.Comparison{Exists: true, State: balancer.status(0)}
+	found := cloud.Comparison{Exists: true, State: balancer.status(0), Status: corev1.LoadBalancerStatus{
+		Ingress: []corev1.LoadBalancerIngress{{IP: balancer.address}}}}
 	if to := service.Annotations["plain/keep"]; to != "" { // the load balancer is retained
 		found.Retains = "It is left to " + to + "."
 		found.Plan = cloud.Plan{writeOf(cloud.Update, service, "it is left to "+to, fakeWrite{RetainedFor: to})}

@@ -129,8 +129,8 @@ func (c *Controller) handleOrphan(ctx context.Context, uid types.UID, one *orpha
 		advice := "Delete it in the cloud, or set loadBalancer.removeOrphans to true."
 		switch {
 		case one.otherClass:
-			advice = "Another controller that is now responsible for that Service may use it. If none does, delete " +
-				"it in the cloud."
+			advice = "Another controller that is now responsible for that Service may use it. It is deleted when " +
+				"the Service is deleted or gets another type. If no controller uses it, delete it in the cloud before."
 		case retained:
 			advice = "It is kept, because its Service had the annotation on-delete: keep. Adopt it with another " +
 				"Service, or delete it in the cloud."

@@ -32,12 +32,12 @@ func TestRole(t *testing.T) {
 		"of our class, deleted":                            {withClass, balanced, ours, true, true, roleDeleting},
 		"of another class":                                 {withClass, balanced, theirs, false, false, roleUnmanaged},
 		"of another class, with the finalizer":             {withClass, balanced, theirs, true, false, roleUnmanaged},
-		"of another class, deleted":                        {withClass, balanced, theirs, true, true, roleUnmanaged},
+		"of another class, deleted":                        {withClass, balanced, theirs, true, true, roleLeaving},
 		"of another type":                                  {withClass, clusterIP, none, false, false, roleUnmanaged},
-		"of another type now":                              {withClass, clusterIP, none, true, false, roleDeleting},
-		"of another type, deleted":                         {withClass, clusterIP, none, true, true, roleDeleting},
+		"of another type now":                              {withClass, clusterIP, none, true, false, roleLeaving},
+		"of another type, deleted":                         {withClass, clusterIP, none, true, true, roleLeaving},
 		"our class only, and it has none":                  {onlyClass, balanced, none, false, false, roleUnmanaged},
-		"our class only, and it has none any more":         {onlyClass, balanced, none, true, true, roleUnmanaged},
+		"our class only, and it has none any more":         {onlyClass, balanced, none, true, true, roleLeaving},
 		"our class only, and it has it":                    {onlyClass, balanced, ours, false, false, roleManaged},
 		"without a class of ours":                          {noClass, balanced, none, false, false, roleManaged},
 		"without a class of ours, and it has one":          {noClass, balanced, theirs, true, false, roleUnmanaged},
@@ -59,8 +59,8 @@ func TestRole(t *testing.T) {
 			if tt.deleted {
 				service.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
 			}
-			if got := roleOf(tt.behaviour, service); got != tt.want {
-				t.Errorf("claim %d, want %d", got, tt.want)
+			if got := roleOf(tt.behaviour, service, false); got != tt.want {
+				t.Errorf("role %d, want %d", got, tt.want)
 			}
 		})
 	}

@@ -49,7 +49,6 @@ type lifetimeState struct {
 	cause      cause
 	lastWrite  *writtenService // the cache may not contain it yet
 
-	otherClass           bool // it has the loadBalancerClass of another controller, or had one before its type changed
 	hasLeftovers         bool // it is not managed, and the cloud has managed objects of it
 	implementedElsewhere bool // the provider returned cloudprovider.ImplementedElsewhere
 

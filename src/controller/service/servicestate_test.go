@@ -23,7 +23,7 @@ func TestResetClearsAllFields(t *testing.T) {
 	s := &serviceState{}
 	service := &corev1.Service{}
 	s.recordInSync(service, cloud.Comparison{LeftOut: true})
-	s.cause, s.otherClass, s.refused, s.noticesKnown, s.unfinished, s.events = causeDrift, true, "SCTP", true,
+	s.cause, s.hasLeftovers, s.refused, s.noticesKnown, s.unfinished, s.events = causeDrift, true, "SCTP", true,
 		&writeProgress{}, map[string]sentEvent{reasonSlow: {}}
 	s.reset()
 	if !reflect.ValueOf(s.lifetimeState).IsZero() || s.snapshot.Load() != nil {

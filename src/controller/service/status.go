@@ -80,11 +80,41 @@ func (s *serviceState) latest(service *corev1.Service) *corev1.Service {
 	return &latest
 }
 
-// withFinalizer returns a copy of a Service with the finalizer.
+// withFinalizer returns a copy of a Service with the finalizer, and with a condition, by which the finalizer is known to
+// be this controller's.
 func withFinalizer(service *corev1.Service) *corev1.Service {
 	changed := service.DeepCopy()
 	changed.Finalizers = append(changed.Finalizers, helpers.LoadBalancerCleanupFinalizer)
+	ensureCondition(changed)
 	return changed
+}
+
+// ensureCondition adds a condition to a Service that has none of this controller.
+func ensureCondition(service *corev1.Service) {
+	if !hasConditions(service) {
+		meta.SetStatusCondition(&service.Status.Conditions, metav1.Condition{Type: conditionProvisioned,
+			Status: metav1.ConditionUnknown, Reason: reasonWaiting, ObservedGeneration: service.Generation})
+	}
+}
+
+// claim writes a condition of this controller into a Service that has none, and removes the addresses from the status if
+// all of them are those of this controller's load balancer. It returns the Service as written.
+func (w writer) claim(ctx context.Context, s *serviceState, service *corev1.Service,
+	own corev1.LoadBalancerStatus) (*corev1.Service, error) {
+	desired := service.DeepCopy()
+	ensureCondition(desired)
+	if !slices.ContainsFunc(service.Status.LoadBalancer.Ingress, func(one corev1.LoadBalancerIngress) bool {
+		return !slices.ContainsFunc(own.Ingress, func(other corev1.LoadBalancerIngress) bool {
+			return one.IP == other.IP && one.Hostname == other.Hostname
+		})
+	}) {
+		desired.Status.LoadBalancer = corev1.LoadBalancerStatus{}
+	}
+	if err := w.patch(ctx, s, service, desired, service.ResourceVersion); err != nil {
+		return nil, fmt.Errorf("writing to Service %s that its load balancer is being removed: %w",
+			klog.KObj(service), err)
+	}
+	return s.latest(desired), nil
 }
 
 // addFinalizer adds the finalizer, with which the Service exists until the cloud has no objects of it any more. It
@@ -127,19 +157,22 @@ func (w writer) addFinalizerOnce(s *serviceState, service *corev1.Service) func(
 	}
 }
 
-// release removes the addresses, conditions and finalizer from a Service that has no objects in the cloud any more. It
-// returns a conflict if the Service has changed since it was read: it may need a load balancer again, and then needs
-// the finalizer.
-func (w writer) release(ctx context.Context, s *serviceState, service *corev1.Service) error {
+// release removes the conditions, the addresses and the finalizer from a Service that has no objects in the cloud any
+// more. If the Service may be another controller's and has addresses, these and the finalizer are that controller's, and
+// stay. It returns a conflict if the Service has changed since it was read: it may need a load balancer again, and then
+// needs the finalizer.
+func (w writer) release(ctx context.Context, s *serviceState, service *corev1.Service, role role) error {
 	service = s.latest(service)
 	desired := service.DeepCopy()
-	desired.Finalizers = slices.DeleteFunc(desired.Finalizers, func(one string) bool {
-		return one == helpers.LoadBalancerCleanupFinalizer
-	})
-	desired.Status.LoadBalancer = corev1.LoadBalancerStatus{}
 	desired.Status.Conditions = slices.DeleteFunc(desired.Status.Conditions, func(one metav1.Condition) bool {
 		return slices.Contains(conditionTypes(), one.Type)
 	})
+	if role == roleDeleting || len(service.Status.LoadBalancer.Ingress) == 0 {
+		desired.Status.LoadBalancer = corev1.LoadBalancerStatus{}
+		desired.Finalizers = slices.DeleteFunc(desired.Finalizers, func(one string) bool {
+			return one == helpers.LoadBalancerCleanupFinalizer
+		})
+	}
 	if err := w.patch(ctx, s, service, desired, service.ResourceVersion); err != nil {
 		return fmt.Errorf("releasing Service %s, which has nothing in the cloud any more: %w", klog.KObj(service), err)
 	}

@@ -51,7 +51,7 @@ func (d writerRig) wantWrites(err error, what string, since, writes int) {
 
 func web() *corev1.Service {
 	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web",
-		Finalizers: []string{"example.com/other"}}}
+		Finalizers: []string{"example.com/other"}}, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer}}
 }
 
 // TestNoWriteIsRepeated: no write is repeated while the cache contains an older version.
@@ -88,8 +88,8 @@ func TestNoWriteIsRepeated(t *testing.T) {
 	d.wantWrites(d.writeStatus(t.Context(), s, d.current(), addresses, serving), "what was taken away", since, 1)
 
 	since = d.cluster.Version()
-	d.wantWrites(d.release(t.Context(), s, stale), "the end", since, 1)
-	d.wantWrites(d.release(t.Context(), s, stale), "and again", since, 1)
+	d.wantWrites(d.release(t.Context(), s, stale, roleDeleting), "the end", since, 1)
+	d.wantWrites(d.release(t.Context(), s, stale, roleDeleting), "and again", since, 1)
 	if got := fmt.Sprint(d.current().Finalizers, d.current().Status); got != fmt.Sprint([]string{"example.com/other"},
 		corev1.ServiceStatus{}) {
 		t.Errorf("finalizers and status in the end: %s", got)
@@ -137,8 +137,8 @@ func TestRemoveFinalizer(t *testing.T) {
 	since := d.cluster.Version()
 	d.wantWrites(d.removeFinalizer(t.Context(), s, withFinalizer), "one that had it already", since, 0)
 	d.wantWrites(d.removeFinalizer(t.Context(), s, before), "one that had not", since, 1)
-	if helpers.HasLBFinalizer(d.current()) || len(d.current().Finalizers) != 1 {
-		t.Errorf("finalizers %q", d.current().Finalizers)
+	if after := d.current(); helpers.HasLBFinalizer(after) || len(after.Finalizers) != 1 || hasConditions(after) {
+		t.Errorf("finalizers %q, conditions %v", after.Finalizers, after.Status.Conditions)
 	}
 }
 

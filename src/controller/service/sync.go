@@ -34,19 +34,21 @@ func (c *Controller) reconcile(ctx context.Context, key string) error {
 		}
 		s.reset()
 	}
-	unmanaged := service != nil && s.isUnmanaged(c.behaviour, service)
-	if service != nil && !unmanaged && roleOf(c.behaviour, service) == roleManaged {
+	role := roleUnmanaged
+	if service != nil {
+		role = roleOf(c.behaviour, service, s.service != nil || s.hasLeftovers)
+	}
+	if role == roleManaged {
 		return c.syncManaged(ctx, s, service)
 	}
 	c.nodeSet.removeSelector(key)
-	switch {
-	case service == nil:
-		c.states.remove(key)
-		return nil
-	case unmanaged:
-		return c.syncUnmanaged(ctx, key, s, service)
+	if role != roleUnmanaged {
+		if err := c.remove(ctx, s, service, role); err != nil {
+			return c.failed(ctx, s, service, err)
+		}
 	}
-	return c.syncDeleting(ctx, key, s, service)
+	c.states.remove(key)
+	return nil
 }
 
 // current returns the Service with the key from the cache; nil if there is none.
@@ -60,38 +62,6 @@ func (c *Controller) current(key string) (*corev1.Service, error) {
 		return nil, nil
 	}
 	return service, err
-}
-
-// isUnmanaged reports whether the Service is not managed, and records whether it has another class. A Service that had
-// another class stays unmanaged when its type changes, because the API server removes the class then.
-func (s *serviceState) isUnmanaged(b cloud.LoadBalancerBehaviour, service *corev1.Service) bool {
-	role := roleOf(b, service)
-	if role != roleDeleting {
-		s.otherClass = hasOtherClass(b, service)
-	}
-	return role == roleUnmanaged || s.otherClass
-}
-
-// syncUnmanaged deletes the objects that the cloud has of a Service that was managed before. Its finalizer and status
-// belong to another controller now. A Service of another type without the finalizer has no other controller: its
-// conditions are removed.
-func (c *Controller) syncUnmanaged(ctx context.Context, key string, s *serviceState, service *corev1.Service) error {
-	if s.service != nil || s.hasLeftovers {
-		if err := c.ensureDeleted(ctx, s, service); err != nil {
-			return c.failed(ctx, s, service, err)
-		}
-		s.reset()
-		s.otherClass = hasOtherClass(c.behaviour, service)
-	}
-	if service.Spec.Type != corev1.ServiceTypeLoadBalancer && !s.otherClass && hasConditions(service) {
-		if err := c.release(ctx, s, service); err != nil {
-			return c.failed(ctx, s, service, err)
-		}
-	}
-	if !s.otherClass {
-		c.states.remove(key)
-	}
-	return nil
 }
 
 // syncManaged reconciles a Service that needs a load balancer.
@@ -155,31 +125,53 @@ const (
 	maxRecheckDelay = 5 * time.Minute
 )
 
-// syncDeleting deletes the load balancer of a Service that needs none any more.
-func (c *Controller) syncDeleting(ctx context.Context, key string, s *serviceState, service *corev1.Service) error {
+// remove deletes what the cloud has of a Service that needs no load balancer of this controller any more, and then
+// releases the Service.
+func (c *Controller) remove(ctx context.Context, s *serviceState, service *corev1.Service, role role) error {
 	s.service = service
-	err := c.ensureDeleted(ctx, s, service)
-	if err == nil {
-		err = c.release(ctx, s, service)
+	if role == roleLeaving {
+		claimed, err := c.claim(ctx, s, service)
+		if err != nil || claimed == nil {
+			return c.unlessChanged(err)
+		}
+		service = claimed
 	}
-	if err != nil {
-		return c.failed(ctx, s, service, err)
+	if err := c.ensureDeleted(ctx, s, service); err != nil {
+		return err
 	}
-	c.states.remove(key)
-	return nil
+	return c.unlessChanged(c.writer.release(ctx, s, service, role))
 }
 
-// release removes the addresses, conditions and finalizer from a Service. If the Service has changed since it was read,
-// it returns an *api.RetryError, so that the new version is reconciled.
-func (c *Controller) release(ctx context.Context, s *serviceState, service *corev1.Service) error {
-	switch err := c.writer.release(ctx, s, service); {
+// claim finds out what a Service that may be another controller's has from this one, and writes it into the status, so
+// that the next process knows it when the cloud has no objects any more: the conditions are there, and the addresses
+// are not, unless they are another controller's. It returns the Service as written; nil if it has nothing from this
+// controller.
+func (c *Controller) claim(ctx context.Context, s *serviceState, service *corev1.Service) (*corev1.Service, error) {
+	service = s.latest(service)
+	managed := hasConditions(service)
+	if managed && len(service.Status.LoadBalancer.Ingress) == 0 {
+		return service, nil
+	}
+	actual, err := c.planDelete(ctx, service, false)
+	if err != nil {
+		return nil, c.withRetryAfter(err)
+	}
+	if !actual.Exists && !managed {
+		return nil, nil
+	}
+	return c.writer.claim(ctx, s, service, actual.Status)
+}
+
+// unlessChanged returns the error of a write to a Service. If the Service has changed since it was read, it returns an
+// *api.RetryError, so that the new version is reconciled. A Service that does not exist any more needs no write.
+func (c *Controller) unlessChanged(err error) error {
+	switch {
 	case apierrors.IsNotFound(err):
 		return nil
 	case apierrors.IsConflict(err):
 		return api.NewRetryError(err.Error(), min(c.behaviour.PollInterval, minRetryDelay))
-	default:
-		return err
 	}
+	return err
 }
 
 // selection chooses the targets of Services.

@@ -211,7 +211,6 @@ func PlanDelete(c Config, service *corev1.Service, o Observed) (cloud.Comparison
 			found.Plan = append(found.Plan, deletion(kindLoadBalancer, balancer))
 		}
 	}
-	found.Status.Ingress = nil
 	return found, nil
 }
 

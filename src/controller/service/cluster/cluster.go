@@ -18,6 +18,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -128,12 +129,26 @@ func (c *Cluster) change(like Object, change func(Object)) error {
 		return err
 	}
 	change(after)
+	if service, ok := after.(*corev1.Service); ok {
+		updateService(before, service)
+	}
 	after.SetUID(before.GetUID())
 	after.SetDeletionTimestamp(before.GetDeletionTimestamp())
 	if after.GetDeletionTimestamp() != nil && len(after.GetFinalizers()) == 0 {
 		return c.remove(s, after)
 	}
 	return c.put(s, watch.Modified, after)
+}
+
+// updateService changes what the API server changes in an update of a Service: the generation if the specification
+// differs, and class and addresses if the type is not LoadBalancer any more.
+func updateService(before Object, after *corev1.Service) {
+	if after.Spec.Type != corev1.ServiceTypeLoadBalancer {
+		after.Spec.LoadBalancerClass, after.Status.LoadBalancer = nil, corev1.LoadBalancerStatus{}
+	}
+	if was, ok := before.(*corev1.Service); ok && !equality.Semantic.DeepEqual(was.Spec, after.Spec) {
+		after.Generation++
+	}
 }
 
 // Delete deletes the object that has the type and name of like. An object with finalizers gets a deletion timestamp.

@@ -1,0 +1,200 @@
+package service
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/cloud-provider/service/helpers"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+)
+
+const otherClass = "example.com/theirs"
+
+// becomes changes the type and the class of a Service.
+func becomes(kind corev1.ServiceType, class string) func(*corev1.Service) {
+	return func(s *corev1.Service) { s.Spec.Type, s.Spec.LoadBalancerClass = kind, &class }
+}
+
+// otherController writes its finalizer, address and condition into a Service of its class.
+func otherController(s *corev1.Service) {
+	if !helpers.HasLBFinalizer(s) {
+		s.Finalizers = append(s.Finalizers, helpers.LoadBalancerCleanupFinalizer)
+	}
+	s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "203.0.113.1"}}
+	s.Status.Conditions = append(s.Status.Conditions, metav1.Condition{Type: "example.com/Ready",
+		Status: metav1.ConditionTrue})
+}
+
+// TestServiceThatLeaves: however and whenever a Service stops to need a load balancer of this controller, a minute after
+// its deletion neither the cloud nor the Service has anything of this controller. What another controller wrote stays.
+func TestServiceThatLeaves(t *testing.T) {
+	clusterIP := becomes(corev1.ServiceTypeClusterIP, "")
+	classed := becomes(corev1.ServiceTypeLoadBalancer, otherClass)
+	type changes = []func(*corev1.Service)
+	ways := map[string]struct {
+		changes changes
+		foreign bool // another controller has written to it in the end
+	}{
+		"deletion":               {},
+		"type":                   {changes: changes{clusterIP}},
+		"ExternalName":           {changes: changes{becomes(corev1.ServiceTypeExternalName, "")}},
+		"class":                  {changes: changes{clusterIP, classed}},
+		"class, another follows": {changes{clusterIP, classed, otherController}, true},
+		"class and back to none": {changes: changes{clusterIP, classed, clusterIP}},
+	}
+	moments := map[string]func(r *rig, changes changes){
+		"slowly": func(r *rig, changes changes) {
+			for _, change := range changes {
+				r.changeService("web", change)
+				r.waitForSync()
+			}
+		},
+		"at once": func(r *rig, changes changes) {
+			for _, change := range changes {
+				r.changeService("web", change)
+			}
+		},
+		"while no process runs": func(r *rig, changes changes) {
+			r.stop()
+			for _, change := range changes {
+				r.changeService("web", change)
+			}
+			r.start(1)
+		},
+		"around a new leader": func(r *rig, changes changes) {
+			for i, change := range changes {
+				r.changeService("web", change)
+				if i == 0 {
+					r.stop()
+				}
+			}
+			r.start(1)
+		},
+		"during an outage": func(r *rig, changes changes) {
+			r.cloud.set(func(p *fakeCloud) { p.callErr, p.deleteErr = errUnavailable, errUnavailable })
+			for _, change := range changes {
+				r.changeService("web", change)
+				r.waitForSync()
+			}
+			r.cloud.set(func(p *fakeCloud) { p.callErr, p.deleteErr = nil, nil })
+		},
+		"and the process stops before the last write": func(r *rig, changes changes) {
+			crashed := false
+			r.cluster.PrependReactor("patch", "services", func(action clienttesting.Action) (bool, runtime.Object, error) {
+				patch, ok := action.(clienttesting.PatchAction)
+				last := ok && (strings.Contains(string(patch.GetPatch()), "finalizers") ||
+					strings.Contains(string(patch.GetPatch()), `"$patch":"delete"`))
+				return last && !crashed, nil, errUnavailable
+			})
+			for _, change := range changes {
+				r.changeService("web", change)
+				r.waitForSync()
+			}
+			r.stop()
+			crashed = true
+			r.start(1)
+		},
+	}
+	for way, one := range ways {
+		for moment, change := range moments {
+			t.Run(way+", "+moment, func(t *testing.T) {
+				inRig(t, func(r *rig) {
+					r.startWithService(1)
+					change(r, one.changes)
+					if len(one.changes) > 0 && !one.foreign {
+						<-time.After(time.Minute)
+						r.wantReleased(false)
+					}
+					r.deleteService("web")
+					<-time.After(time.Minute)
+					r.wantReleased(one.foreign)
+				})
+			})
+		}
+	}
+}
+
+// wantReleased fails the test unless neither the cloud nor the Service has anything of this controller, and another
+// controller's entries are in the Service if it wrote any.
+func (r *rig) wantReleased(foreign bool) {
+	r.Helper()
+	want(r, "load balancers", len(r.cloud.contents()), 0)
+	service, err := r.cluster.CoreV1().Services("shop").Get(r.Context(), "web", metav1.GetOptions{})
+	if apierrors.IsNotFound(err) && !foreign {
+		return
+	}
+	want(r, "has conditions", hasConditions(service), false)
+	want(r, "has the finalizer", helpers.HasLBFinalizer(service), foreign)
+	want(r, "has addresses", len(service.Status.LoadBalancer.Ingress) > 0, foreign)
+	want(r, "has another's condition", len(service.Status.Conditions) > 0, foreign)
+}
+
+// TestConfiguredClassChanges: if only the configured class changes, nothing is deleted or released until the Service is
+// deleted or gets another type, even if another controller serves it meanwhile.
+func TestConfiguredClassChanges(t *testing.T) {
+	for name, end := range map[string]func(r *rig){
+		"deletion": func(r *rig) { r.deleteService("web") },
+		"type": func(r *rig) {
+			r.changeService("web", becomes(corev1.ServiceTypeClusterIP, ""))
+			<-time.After(time.Minute)
+			r.deleteService("web")
+		},
+	} {
+		for _, foreign := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				inRig(t, func(r *rig) {
+					r.behaviour.Class = otherClass
+					r.start(1)
+					r.addService("web", becomes(corev1.ServiceTypeLoadBalancer, otherClass))
+					r.waitForSync()
+					r.stop()
+					r.behaviour.Class = "example.com/new"
+					r.start(1)
+					r.changeService("web", func(s *corev1.Service) { s.Spec.Ports[0].Port = 81 })
+					if foreign {
+						r.changeService("web", otherController)
+					}
+					r.takeKubernetesWrites()
+					<-time.After(3 * driftPeriod)
+					want(r, "load balancers", len(r.cloud.contents()), 1)
+					wantList(r, "writes to Kubernetes", r.takeKubernetesWrites())
+					end(r)
+					<-time.After(time.Minute)
+					r.wantReleased(foreign && name == "deletion")
+				})
+			})
+		}
+	}
+}
+
+// TestForeignFinalizer: a finalizer of another controller, which has the same name, stays in a Service that this
+// controller never managed, whatever happens to the Service, before and after a restart. If the cloud has objects of the
+// Service, as after the change from a controller without conditions, they are deleted, and the finalizer is removed.
+func TestForeignFinalizer(t *testing.T) {
+	for _, exists := range []bool{false, true} {
+		inRig(t, func(r *rig) {
+			r.behaviour.Drift = cloud.Off
+			r.addService("web", func(s *corev1.Service) {
+				s.Spec.Type = corev1.ServiceTypeClusterIP
+				s.Finalizers = []string{helpers.LoadBalancerCleanupFinalizer}
+			})
+			if exists {
+				r.cloud.balancers["uid-web-1"] = &fakeBalancer{address: "192.0.2.1", parts: 1}
+				r.cloud.dropsUpdates = true
+			}
+			r.start(1)
+			r.stop()
+			r.cloud.set(func(p *fakeCloud) { clear(p.balancers) })
+			r.start(1)
+			want(r, "has the finalizer", helpers.HasLBFinalizer(r.service("web")), !exists)
+			want(r, "has conditions", hasConditions(r.service("web")), false)
+		})
+	}
+}
