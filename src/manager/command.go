@@ -2,12 +2,14 @@ package manager
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/cloud-provider/names"
 	cliflag "k8s.io/component-base/cli/flag"
@@ -58,14 +60,39 @@ func newCommand(s *settings) *cobra.Command {
 		cmd.Flags().AddFlagSet(section)
 	}
 	cmd.SetGlobalNormalizationFunc(cliflag.WordSepNormalizeFunc)
-	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return fmt.Errorf("%w; %s --help lists all flags", err, cmd.CommandPath())
-	})
+	cmd.SetFlagErrorFunc(describeFlagError)
 	columns, _, _ := term.TerminalSize(cmd.OutOrStdout())
 	cliflag.SetUsageAndHelpFunc(cmd, sections, columns)
 	cmd.CompletionOptions.DisableDefaultCmd = true
 	cmd.AddCommand(newValidateCommand(s))
 	return cmd
+}
+
+// describeFlagError adds to the error of a wrong flag what to do. Subcommands have other flags.
+func describeFlagError(cmd *cobra.Command, err error) error {
+	if unknown, is := errors.AsType[*pflag.NotExistError](err); is && !cmd.HasParent() {
+		if instead, known := flagsElsewhere()[unknown.GetSpecifiedName()]; known {
+			err = fmt.Errorf("%w: %s", err, instead)
+		}
+	}
+	return fmt.Errorf("%w; %s --help lists all flags", err, cmd.CommandPath())
+}
+
+// flagsElsewhere returns what to use in place of flags of other programs of Kubernetes, by their names.
+func flagsElsewhere() map[string]string {
+	const (
+		address = "use --secure-port and --bind-address: only HTTPS is served"
+		log     = "remove it: the log goes to the error stream. --logging-format=json changes its format"
+	)
+	return map[string]string{
+		"config":          "use --cloud-config=FILE for the configuration of the cloud. The rest is set by flags",
+		"address":         address,
+		"port":            address,
+		"log-dir":         log,
+		"log-file":        log,
+		"logtostderr":     log,
+		"alsologtostderr": log,
+	}
 }
 
 // versionFlag prints the version instead of running the process.

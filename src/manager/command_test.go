@@ -92,6 +92,14 @@ func TestMistakesAreToldInOneLine(t *testing.T) {
 	}{
 		"unknown flag": {one, []string{"--cloud-confg=x"},
 			"unknown flag: --cloud-confg; cloud-controller-manager --help lists all flags"},
+		"a flag of kube-scheduler": {one, []string{"--config=x"},
+			"unknown flag: --config: use --cloud-config=FILE for the configuration of the cloud. The rest is set by " +
+				"flags; cloud-controller-manager --help lists all flags"},
+		"such a flag of validate": {one, []string{"validate", "--config=x"},
+			"unknown flag: --config; cloud-controller-manager validate --help lists all flags"},
+		"a former flag of logs": {one, []string{"--logtostderr=true"},
+			"unknown flag: --logtostderr: remove it: the log goes to the error stream."},
+		"a former port": {one, []string{"--port=0"}, "unknown flag: --port: use --secure-port"},
 		"bad value": {one, []string{"--kube-api-burst=many"},
 			`invalid argument "many" for "--kube-api-burst" flag`},
 		"argument": {one, []string{"cloud.yaml"},
