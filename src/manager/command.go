@@ -132,7 +132,37 @@ func (s *settings) flags(command string) cliflag.NamedFlagSets {
 	global.Bool(versionFlag, false, "Print the version and quit.")
 	logsapi.AddFlags(s.logging, global)
 	globalflag.AddGlobalFlags(global, command, logs.SkipLoggingConfigurationFlags())
+	for _, section := range sections.FlagSets {
+		s.describe(section)
+	}
 	return sections
+}
+
+// describe replaces the descriptions that are not those of this program.
+func (s *settings) describe(section *pflag.FlagSet) {
+	for name, usage := range s.usages() {
+		if flag := section.Lookup(name); flag != nil {
+			flag.Usage = usage
+		}
+	}
+}
+
+// usages returns the descriptions of flags whose description in the libraries is not that of this program, by name.
+func (s *settings) usages() map[string]string {
+	const refused = "Not supported."
+	var clouds []string
+	for _, provider := range s.providers {
+		clouds = append(clouds, provider.Name)
+	}
+	return map[string]string{
+		"cloud-config":   "The path of the configuration file of the cloud. Required.",
+		"cloud-provider": "The cloud. One of: " + strings.Join(clouds, ", ") + ".",
+		"cluster-cidr": "The network of all pods, or one of each IP family, separated by a comma. Routes and " +
+			"--allocate-node-cidrs=true require it, here or in the configuration of the cloud.",
+		"enable-leader-migration": refused, "leader-migration-config": refused, "webhooks": refused,
+		"route-reconciliation-period": "The period in which routes are compared with the cloud. With 0, the " +
+			"configuration of the cloud applies.",
+	}
 }
 
 // run is the process from parsed flags to its end.

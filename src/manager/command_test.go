@@ -208,6 +208,27 @@ func TestHelpIsGrouped(t *testing.T) {
 	}
 }
 
+// TestHelpSaysWhatIsRefused: --help does not offer what the start refuses.
+func TestHelpSaysWhatIsRefused(t *testing.T) {
+	help, _, err := execute(t, []Provider{failing("first", nil), failing("second", nil)}, "--help")
+	if err != nil {
+		t.Fatal(err)
+	}
+	help = strings.Join(strings.Fields(help), " ")
+	for _, want := range []string{
+		"--cloud-config string The path of the configuration file of the cloud. Required.",
+		`--cloud-provider string The cloud. One of: first, second. (default "first")`,
+		"--enable-leader-migration Not supported", "--webhooks strings Not supported",
+	} {
+		if !strings.Contains(help, want) {
+			t.Errorf("--help lacks %q", want)
+		}
+	}
+	if strings.Contains(help, "Empty string for no") {
+		t.Error("--help says that a required flag can be empty")
+	}
+}
+
 func TestUnderscoresInFlags(t *testing.T) {
 	_, stderr, err := execute(t, []Provider{failing("first", errors.New("read"))}, "--cloud_config=cloud.yaml")
 	if err == nil || !strings.Contains(stderr, "reading --cloud-config=cloud.yaml: read") {
