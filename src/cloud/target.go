@@ -37,8 +37,10 @@ type Targets struct {
 	// Unmatched means that the Service chooses its Nodes by their labels, and chooses none of the possible targets. The
 	// set is incomplete then: an empty set would replace one that serves.
 	Unmatched bool
-	// NoEndpoints means that only Nodes with a ready endpoint can be targets, and there is no ready endpoint.
+	// NoEndpoints means that only Nodes with a ready endpoint can be targets, and no ready endpoint names a Node.
 	NoEndpoints bool
+	// Nameless means that the set is not known although an endpoint is ready: it names no Node.
+	Nameless bool
 	// Excluded are machines of Nodes that are excluded, marked for removal or being deleted, with the Nodes in
 	// ExcludedNames. They are targets only if the Service requires Nodes with a ready endpoint and no other Node has
 	// one.
@@ -147,10 +149,11 @@ func sortByIdentity(identities, names []string) (sortedIdentities, sortedNames [
 
 // On returns the targets of a Service whose externalTrafficPolicy is Local: those on nodes with a ready endpoint. If
 // all ready endpoints are on excluded nodes, these are the targets, because other nodes do not answer. If there is no
-// ready endpoint, the set is not known.
+// ready endpoint, or none that names a node, the set is not known. In ready, "" is the name of no node.
 func (t Targets) On(ready map[string]bool) Targets {
-	if len(ready) == 0 {
-		return Targets{Incomplete: len(t.Identities) > 0 || t.Incomplete, Unmatched: t.Unmatched, NoEndpoints: true}
+	if len(ready) == 0 || (len(ready) == 1 && ready[""]) {
+		return Targets{Incomplete: len(t.Identities) > 0 || t.Incomplete, Unmatched: t.Unmatched, NoEndpoints: true,
+			Nameless: ready[""]}
 	}
 	excluded, excludedNames := filterByNode(ready, t.Excluded, t.ExcludedNames)
 	if t.None() && len(excluded) == 0 { // the nodes are not known, whatever the endpoints are
@@ -165,6 +168,7 @@ func (t Targets) On(ready map[string]bool) Targets {
 		local.Identities, local.Names, local.LastResort = excluded, excludedNames, len(excluded) > 0
 	}
 	local.EndpointsElsewhere = local.None() && len(t.Identities) > 0
+	local.Nameless = local.EndpointsElsewhere && ready[""]
 	local.Incomplete = len(local.Unidentified) > 0 || len(local.Joining) > 0 || local.EndpointsElsewhere
 	return local
 }

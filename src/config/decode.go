@@ -7,18 +7,21 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"math"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/build"
 	"github.com/thalassa-cloud/thalassa-ccm/src/spelling"
 )
 
@@ -28,15 +31,9 @@ import (
 // tag. Keys that are absent, null or empty text leave the field as it was, so defaults are what target held before.
 // What is wrong with the content is in the File; the error is about reading or YAML syntax, and there is no File then.
 func Decode(r io.Reader, target any) (*File, error) {
-	decoder := yaml.NewDecoder(r)
-	var document yaml.Node
-	if err := decoder.Decode(&document); errors.Is(err, io.EOF) {
-		return nil, errors.New("the file is empty")
-	} else if err != nil {
-		return nil, fmt.Errorf("parsing YAML: %w", withoutText(err))
-	}
-	if err := decoder.Decode(&yaml.Node{}); !errors.Is(err, io.EOF) {
-		return nil, errors.New("the file holds more than one YAML document; keep one")
+	document, err := parse(r)
+	if err != nil {
+		return nil, err
 	}
 	f := &File{
 		target: reflect.ValueOf(target).Elem(),
@@ -46,6 +43,43 @@ func Decode(r io.Reader, target any) (*File, error) {
 	f.decodeStruct("", resolve(document.Content[0]), f.target)
 	return f, nil
 }
+
+// parse returns the only YAML document of a file.
+func parse(r io.Reader) (*yaml.Node, error) {
+	content, err := io.ReadAll(r)
+	if err != nil {
+		return nil, fmt.Errorf("reading the file: %w", err)
+	}
+	if isINI(content) {
+		return nil, errors.New("the file is in the format INI, as cloud.conf of other clouds is; write it in YAML, " +
+			"with the keys of this program: see " + build.Current().Document("docs/reference/names-from-elsewhere.md"))
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(content))
+	var document yaml.Node
+	if err := decoder.Decode(&document); errors.Is(err, io.EOF) {
+		return nil, errors.New("the file is empty")
+	} else if err != nil {
+		return nil, fmt.Errorf("parsing YAML: %w", withoutText(err))
+	}
+	if err := decoder.Decode(&yaml.Node{}); !errors.Is(err, io.EOF) {
+		return nil, errors.New("the file holds more than one YAML document; keep one")
+	}
+	return &document, nil
+}
+
+// isINI reports whether the first line that is not a comment is a section of an INI file, or a key of one. In YAML,
+// such a line can only begin a list or a text, and a configuration is neither.
+func isINI(content []byte) bool {
+	for line := range strings.Lines(strings.TrimPrefix(string(content), "\uFEFF")) {
+		if line = strings.TrimSpace(line); line != "" && !strings.ContainsAny(line[:1], "#;") {
+			return iniLine.MatchString(line)
+		}
+	}
+	return false
+}
+
+// iniLine is a section, [Global] or [LoadBalancer "internal"], or a key with a value.
+var iniLine = regexp.MustCompile(`^(\[[A-Za-z][^\[\]{},:]*\](\s*[;#].*)?|[A-Za-z][\w.-]*\s*=([^:]|:\S)*)$`)
 
 func (f *File) decodeStruct(path string, node *yaml.Node, target reflect.Value) {
 	if node.Kind != yaml.MappingNode {

@@ -124,7 +124,11 @@ func TestDecodeRefusesWhatIsNoDocument(t *testing.T) {
 		"empty":         {"", "the file is empty"},
 		"only comments": {"# nothing\n", "the file is empty"},
 		"bad syntax":    {"a: [", "parsing YAML"},
-		"two documents": {"endpoint: a\n---\nendpoint: b\n", "more than one YAML document"},
+		"INI":           {"[Global]\nauth-url=\"https://x\"\npassword=hunter2\n", "the file is in the format INI"},
+		"INI with comments": {"\n; one\n# two\n[LoadBalancer \"internal\"] ; three\nsubnet-id = x\n",
+			"docs/reference/names-from-elsewhere.md"},
+		"INI without sections": {"auth-url = https://x\nregion = one\n", "the file is in the format INI"},
+		"two documents":        {"endpoint: a\n---\nendpoint: b\n", "more than one YAML document"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Decode(strings.NewReader(tt.yaml), &sample{})
@@ -144,7 +148,7 @@ func TestDecodeNeverRepeatsText(t *testing.T) {
 		"nested: {interval: !!int hunter2}", "nested: {interval: !!float hunter2}", "hunter2", "? hunter2 or so\n: x",
 		"endpoint: %hunter2",
 		"endpoint: &x hunter2\n*x : 1", "endpoint: `hunter2`", "endpoint: \"hunter2", "endpoint: @hunter2",
-		"endpoint: |1hunter2\n",
+		"endpoint: |1hunter2\n", "[Global]\npassword=hunter2", "[hunter2]", "password = hunter2", "hunter2=x",
 	} {
 		decoded, err := Decode(strings.NewReader(file), &sample{})
 		text := fmt.Sprint(err)

@@ -17,3 +17,25 @@ func TestShort(t *testing.T) {
 		}
 	}
 }
+
+// TestSentences: no text runs into the next one, and none has two full stops.
+func TestSentences(t *testing.T) {
+	for _, tt := range []struct {
+		texts []string
+		want  string
+	}{
+		{nil, ""},
+		{[]string{"", " "}, ""},
+		{[]string{"quota exceeded"}, "quota exceeded."},
+		{[]string{"quota exceeded", "It is retried."}, "quota exceeded. It is retried."},
+		{[]string{"It is full.", " ", " Remove one."}, "It is full. Remove one."},
+		{[]string{"It is full. See https://a.test/x.md"}, "It is full. See https://a.test/x.md"},
+		{[]string{"did you mean port?", "One of: a", "too long…"}, "did you mean port? One of: a. too long…"},
+		{[]string{`the answer is "no"`, `the answer is "No."`, "(see the log)", "(It is full.)"},
+			`the answer is "no". the answer is "No." (see the log). (It is full.)`},
+	} {
+		if got := Sentences(tt.texts...); got != tt.want {
+			t.Errorf("%q become %q, want %q", tt.texts, got, tt.want)
+		}
+	}
+}

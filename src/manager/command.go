@@ -2,12 +2,14 @@ package manager
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/cloud-provider/names"
 	cliflag "k8s.io/component-base/cli/flag"
@@ -58,14 +60,39 @@ func newCommand(s *settings) *cobra.Command {
 		cmd.Flags().AddFlagSet(section)
 	}
 	cmd.SetGlobalNormalizationFunc(cliflag.WordSepNormalizeFunc)
-	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return fmt.Errorf("%w; %s --help lists all flags", err, cmd.CommandPath())
-	})
+	cmd.SetFlagErrorFunc(describeFlagError)
 	columns, _, _ := term.TerminalSize(cmd.OutOrStdout())
 	cliflag.SetUsageAndHelpFunc(cmd, sections, columns)
 	cmd.CompletionOptions.DisableDefaultCmd = true
 	cmd.AddCommand(newValidateCommand(s))
 	return cmd
+}
+
+// describeFlagError adds to the error of a wrong flag what to do. Subcommands have other flags.
+func describeFlagError(cmd *cobra.Command, err error) error {
+	if unknown, is := errors.AsType[*pflag.NotExistError](err); is && !cmd.HasParent() {
+		if instead, known := flagsElsewhere()[unknown.GetSpecifiedName()]; known {
+			err = fmt.Errorf("%w: %s", err, instead)
+		}
+	}
+	return fmt.Errorf("%w; %s --help lists all flags", err, cmd.CommandPath())
+}
+
+// flagsElsewhere returns what to use in place of flags of other programs of Kubernetes, by their names.
+func flagsElsewhere() map[string]string {
+	const (
+		address = "use --secure-port and --bind-address: only HTTPS is served"
+		log     = "remove it: the log goes to the error stream. --logging-format=json changes its format"
+	)
+	return map[string]string{
+		"config":          "use --cloud-config=FILE for the configuration of the cloud. The rest is set by flags",
+		"address":         address,
+		"port":            address,
+		"log-dir":         log,
+		"log-file":        log,
+		"logtostderr":     log,
+		"alsologtostderr": log,
+	}
 }
 
 // versionFlag prints the version instead of running the process.
@@ -105,7 +132,37 @@ func (s *settings) flags(command string) cliflag.NamedFlagSets {
 	global.Bool(versionFlag, false, "Print the version and quit.")
 	logsapi.AddFlags(s.logging, global)
 	globalflag.AddGlobalFlags(global, command, logs.SkipLoggingConfigurationFlags())
+	for _, section := range sections.FlagSets {
+		s.describe(section)
+	}
 	return sections
+}
+
+// describe replaces the descriptions that are not those of this program.
+func (s *settings) describe(section *pflag.FlagSet) {
+	for name, usage := range s.usages() {
+		if flag := section.Lookup(name); flag != nil {
+			flag.Usage = usage
+		}
+	}
+}
+
+// usages returns the descriptions of flags whose description in the libraries is not that of this program, by name.
+func (s *settings) usages() map[string]string {
+	const refused = "Not supported."
+	var clouds []string
+	for _, provider := range s.providers {
+		clouds = append(clouds, provider.Name)
+	}
+	return map[string]string{
+		"cloud-config":   "The path of the configuration file of the cloud. Required.",
+		"cloud-provider": "The cloud. One of: " + strings.Join(clouds, ", ") + ".",
+		"cluster-cidr": "The network of all pods, or one of each IP family, separated by a comma. Routes and " +
+			"--allocate-node-cidrs=true require it, here or in the configuration of the cloud.",
+		"enable-leader-migration": refused, "leader-migration-config": refused, "webhooks": refused,
+		"route-reconciliation-period": "The period in which routes are compared with the cloud. With 0, the " +
+			"configuration of the cloud applies.",
+	}
 }
 
 // run is the process from parsed flags to its end.

@@ -92,6 +92,14 @@ func TestMistakesAreToldInOneLine(t *testing.T) {
 	}{
 		"unknown flag": {one, []string{"--cloud-confg=x"},
 			"unknown flag: --cloud-confg; cloud-controller-manager --help lists all flags"},
+		"a flag of kube-scheduler": {one, []string{"--config=x"},
+			"unknown flag: --config: use --cloud-config=FILE for the configuration of the cloud. The rest is set by " +
+				"flags; cloud-controller-manager --help lists all flags"},
+		"such a flag of validate": {one, []string{"validate", "--config=x"},
+			"unknown flag: --config; cloud-controller-manager validate --help lists all flags"},
+		"a former flag of logs": {one, []string{"--logtostderr=true"},
+			"unknown flag: --logtostderr: remove it: the log goes to the error stream."},
+		"a former port": {one, []string{"--port=0"}, "unknown flag: --port: use --secure-port"},
 		"bad value": {one, []string{"--kube-api-burst=many"},
 			`invalid argument "many" for "--kube-api-burst" flag`},
 		"argument": {one, []string{"cloud.yaml"},
@@ -197,6 +205,27 @@ func TestHelpIsGrouped(t *testing.T) {
 	if !strings.Contains(stdout, "All controllers: cloud-node-controller, cloud-node-lifecycle-controller, "+
 		"node-ipam-controller, node-route-controller, service-lb-controller") {
 		t.Error("--help does not list the controllers")
+	}
+}
+
+// TestHelpSaysWhatIsRefused: --help does not offer what the start refuses.
+func TestHelpSaysWhatIsRefused(t *testing.T) {
+	help, _, err := execute(t, []Provider{failing("first", nil), failing("second", nil)}, "--help")
+	if err != nil {
+		t.Fatal(err)
+	}
+	help = strings.Join(strings.Fields(help), " ")
+	for _, want := range []string{
+		"--cloud-config string The path of the configuration file of the cloud. Required.",
+		`--cloud-provider string The cloud. One of: first, second. (default "first")`,
+		"--enable-leader-migration Not supported", "--webhooks strings Not supported",
+	} {
+		if !strings.Contains(help, want) {
+			t.Errorf("--help lacks %q", want)
+		}
+	}
+	if strings.Contains(help, "Empty string for no") {
+		t.Error("--help says that a required flag can be empty")
 	}
 }
 

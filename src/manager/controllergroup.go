@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 
+	"k8s.io/klog/v2"
+
 	"github.com/thalassa-cloud/thalassa-ccm/src/manager/lease"
 	"github.com/thalassa-cloud/thalassa-ccm/src/tracing"
 )
@@ -24,6 +26,12 @@ func newControllerGroup(size int) *controllerGroup {
 	return &controllerGroup{endedEarly: make(chan string, size), running: map[string]<-chan struct{}{}}
 }
 
+// contextOf returns the context of a controller: its name is in the lines of its log and in its traces.
+func contextOf(ctx context.Context, name string) context.Context {
+	logger := klog.LoggerWithValues(klog.FromContext(ctx), "controller", name)
+	return klog.NewContext(tracing.WithController(ctx, name), logger)
+}
+
 // add runs a controller until ctx ends.
 func (c *controllerGroup) add(ctx context.Context, name string, l loop) {
 	ended := make(chan struct{})
@@ -32,7 +40,7 @@ func (c *controllerGroup) add(ctx context.Context, name string, l loop) {
 	c.mu.Unlock()
 	go func() {
 		defer close(ended)
-		l.run(tracing.WithController(ctx, name))
+		l.run(contextOf(ctx, name))
 		if ctx.Err() == nil {
 			c.endedEarly <- name
 		}

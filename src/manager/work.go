@@ -80,13 +80,14 @@ func (p *process) start(ctx context.Context, group *controllerGroup) error {
 	}
 	p.caches.StartWithContext(ctx) // informers that the cloud needs only on the leader
 	for _, name := range slices.Sorted(maps.Keys(p.controllers)) {
+		own := contextOf(ctx, name)
 		client, err := builder.Client(p.controllers[name].account)
 		if err != nil {
-			klog.FromContext(ctx).Error(err, "Controller starts as soon as it gets credentials", "controller", name)
+			klog.FromContext(own).Error(err, "Controller starts as soon as it gets credentials")
 			group.add(ctx, name, p.constructLater(builder, name))
 			continue
 		}
-		loop, err := p.construct(ctx, client, name)
+		loop, err := p.construct(own, client, name)
 		if err != nil {
 			return err
 		}
@@ -96,7 +97,7 @@ func (p *process) start(ctx context.Context, group *controllerGroup) error {
 	return nil
 }
 
-// construct creates a controller that can run at once.
+// construct creates a controller that can run at once. The context is that of the controller.
 func (p *process) construct(ctx context.Context, client kubernetes.Interface, name string) (loop, error) {
 	row := p.controllers[name]
 	made, err := row.construct(environment{
@@ -114,7 +115,7 @@ func (p *process) construct(ctx context.Context, client kubernetes.Interface, na
 	if made, err = made.withMetrics(p.metrics, row.metric); err != nil {
 		return loop{}, fmt.Errorf("starting %s: %w", name, err)
 	}
-	klog.FromContext(ctx).Info("Started controller", "controller", name)
+	klog.FromContext(ctx).Info("Started controller")
 	return made, nil
 }
 

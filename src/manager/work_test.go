@@ -11,6 +11,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/ktesting"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/manager/lease"
 )
@@ -109,6 +111,27 @@ func TestControllerGroupJoins(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestLogOfAController: each line that a controller logs has its name, with that of the library.
+func TestLogOfAController(t *testing.T) {
+	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
+	ctx, stop := context.WithCancel(klog.NewContext(t.Context(), logger))
+	group, logged := newControllerGroup(1), make(chan struct{})
+	group.add(ctx, "service-lb-controller", loop{run: func(ctx context.Context) {
+		klog.FromContext(ctx).Info("Load balancer is ready", "service", "shop/web")
+		close(logged)
+		<-ctx.Done()
+	}})
+	<-logged
+	stop()
+	if err := group.join(t.Context()); err != nil {
+		t.Error(err)
+	}
+	text := logger.GetSink().(ktesting.Underlier).GetBuffer().String()
+	if strings.Count(text, `controller="service-lb-controller"`) != 1 || !strings.Contains(text, `service="shop/web"`) {
+		t.Errorf("the log is\n%s", text)
 	}
 }
 

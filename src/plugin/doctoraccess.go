@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/list"
 	"github.com/thalassa-cloud/thalassa-ccm/src/permission"
 )
 
@@ -44,7 +45,7 @@ func (d *doctor) checkAccess(action, onlyFor string, err error, unknown string) 
 	case unknown != "":
 		d.addOf("cloud-access", action, NotChecked, unknown+".", "")
 	case err != nil && onlyFor != "":
-		d.addOf("cloud-access", action, CheckWarning, fmt.Sprintf("%v. Only %s need it.", err, onlyFor),
+		d.addOf("cloud-access", action, CheckWarning, list.Sentences(err.Error(), "Only "+onlyFor+" need it"),
 			"If you use them, extend the permissions of the credentials.")
 	case err != nil:
 		d.addOf("cloud-access", action, CheckProblem, err.Error(), "Check the credentials and their permissions. See "+

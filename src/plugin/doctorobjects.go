@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service"
+	"github.com/thalassa-cloud/thalassa-ccm/src/list"
 	"github.com/thalassa-cloud/thalassa-ccm/src/recorder"
 )
 
@@ -96,10 +97,10 @@ func (d *doctor) checkService(ctx context.Context, preview service.Preview, plan
 	event := d.latestWarning(ctx, preview.Service)
 	switch {
 	case planned.Error != "":
-		add(CheckProblem, "It is not known what has to change: "+planned.Error+event,
+		add(CheckProblem, list.Sentences("It is not known what has to change: "+planned.Error, event),
 			nextOf(syncFailed, ""))
 	case planned.Refused != "" && len(planned.Notices) == 0:
-		add(CheckProblem, "It cannot be brought in line now: "+planned.Refused+event,
+		add(CheckProblem, list.Sentences("It cannot be brought in line now: "+planned.Refused, event),
 			nextOf(syncFailed, ""))
 	case len(planned.Operations) > 0:
 		add(CheckWarning, count(len(planned.Operations), "write")+" to the cloud would bring it in line."+event,

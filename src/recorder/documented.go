@@ -62,6 +62,7 @@ func Documented() []string {
 		"RouteTableNotFound",
 		"RoutesNotKnown",
 		"SecurityGroupFull",
+		"StatusOverwritten",
 		"SyncLoadBalancerFailed",
 		"UnAvailableLoadBalancer",
 		"UnknownReservedIP",

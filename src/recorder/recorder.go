@@ -1,5 +1,5 @@
-// Package recorder provides recorders of events. The text of a Warning ends with a link to the page that describes the
-// event, if its reason has a page in docs/events:
+// Package recorder provides recorders of events. The text of a Warning is made of sentences, and ends with a link to
+// the page that describes the event, if its reason has a page in docs/events:
 //
 //	recorder.New(ctx, client, "service-controller").Event(service, corev1.EventTypeWarning, "LoadBalancerSlow", "…")
 package recorder
@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/build"
+	"github.com/thalassa-cloud/thalassa-ccm/src/list"
 )
 
 // maxMessage is the number of bytes of a message with a link: events.k8s.io permits 1024, and the library puts the
@@ -66,7 +67,7 @@ func (l linking) linked(kind, reason, message string) string {
 		return message
 	}
 	link := " See " + page
-	return shortened(message, maxMessage-len(link)) + link
+	return shortened(list.Sentences(message), maxMessage-len(link)) + link
 }
 
 // Page returns the address of the page about a reason of Warnings, in the version of this program; "" if it has none.

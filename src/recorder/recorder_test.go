@@ -44,6 +44,20 @@ func recorded(t *testing.T, use func(record.EventRecorder, *corev1.Node)) []core
 	return events
 }
 
+// TestFullStop: a text without a full stop does not run into the link.
+func TestFullStop(t *testing.T) {
+	for text, want := range map[string]string{
+		"Error syncing load balancer: quota exceeded": "Error syncing load balancer: quota exceeded." + link,
+		"It is missing.":    "It is missing." + link,
+		"Did you mean “a”?": "Did you mean “a”?" + link,
+		"":                  link,
+	} {
+		if got := (linking{}).linked(corev1.EventTypeWarning, reason, text); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
+	}
+}
+
 // TestLink: the text of a Warning ends with the link to a page that exists.
 func TestLink(t *testing.T) {
 	for name, use := range map[string]func(record.EventRecorder, *corev1.Node){
@@ -109,7 +123,7 @@ func TestLongMessage(t *testing.T) {
 			t.Errorf("the message has %d bytes: %q", len(got), got)
 		}
 	}
-	fits := strings.Repeat("a", maxMessage-len(link))
+	fits := strings.Repeat("a", maxMessage-len(link)-1) + "."
 	if got := (linking{}).linked(corev1.EventTypeWarning, reason, fits); got != fits+link {
 		t.Errorf("a message that fits became %q", got)
 	}

@@ -42,7 +42,7 @@ func Programs() []Program {
 		{
 			Name: "thalassa-cloud-controller-manager", Repository: "cloud-controller-manager", Title: "thalassa-ccm",
 			Module: "src", Stamped: "github.com/thalassa-cloud/thalassa-ccm/src/build",
-			Description: "Cloud controller manager that connects a Kubernetes cluster to Thalassa Cloud",
+			Description: "Cloud controller manager that connects a Kubernetes cluster to Thalassa Cloud or IronCore",
 			Names:       []string{"kubectl-thalassa", "kubectl_complete-thalassa"},
 			Chart:       "thalassa-ccm",
 		},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
+	"github.com/thalassa-cloud/thalassa-ccm/src/list"
 	"github.com/thalassa-cloud/thalassa-ccm/src/tracing"
 )
 
@@ -150,8 +151,8 @@ func problemOf(o *operation, err error) event.Warning {
 		reason = cmp.Or(routeProblem.Reason, reason)
 	}
 	return problem(reason,
-		"Could not create the route to %s via %s in route table %s: %v. It is retried automatically.",
-		o.route.Destination, o.route.Gateway, o.table.Name, err)
+		"Could not create the route to %s via %s in route table %s: %s", o.route.Destination, o.route.Gateway,
+		o.table.Name, list.Sentences(err.Error(), "It is retried automatically"))
 }
 
 // removeRoutes deletes routes that are not needed. A table that is not used any more keeps its routes until those in

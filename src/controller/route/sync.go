@@ -178,7 +178,7 @@ func (c *Controller) reportError(nodes []*corev1.Node, err error) {
 		}
 		missing++
 		c.events.Record(c.recorder, node, []event.Warning{problem(reasonUnknown,
-			"The existing routes are unknown: %v. It is retried automatically.", err)})
+			"The existing routes are unknown: %s", list.Sentences(err.Error(), "It is retried automatically"))})
 	}
 	c.metrics.missing.Set(float64(missing))
 }

@@ -11,6 +11,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool"
 )
@@ -55,15 +56,16 @@ func Slim(object any) (any, error) {
 	return slice, nil
 }
 
-// addReadyNodes adds the nodes on which the slice has an endpoint that is ready and not terminating.
+// addReadyNodes adds the nodes on which the slice has an endpoint that is ready and not terminating. The name of the
+// node is "" for an endpoint that names none.
 func addReadyNodes(nodes map[string]bool, slice *discoveryv1.EndpointSlice) {
 	for _, endpoint := range slice.Endpoints {
 		// "nil should be interpreted as true". An endpoint that is terminating is ready only if the Service has
 		// publishNotReadyAddresses (discovery/v1, EndpointConditions).
 		ready := endpoint.Conditions.Ready == nil || *endpoint.Conditions.Ready
 		terminating := endpoint.Conditions.Terminating != nil && *endpoint.Conditions.Terminating
-		if ready && !terminating && endpoint.NodeName != nil {
-			nodes[*endpoint.NodeName] = true
+		if ready && !terminating {
+			nodes[ptr.Deref(endpoint.NodeName, "")] = true
 		}
 	}
 }
@@ -114,7 +116,7 @@ func (c *Controller) resyncAfterEndpoints(ctx context.Context) {
 	c.enqueueAll(slices.DeleteFunc(c.states.keys(), func(key string) bool { return !c.isLocal(key) }), false)
 }
 
-// readyNodesOf returns the nodes on which a Service has a ready endpoint.
+// readyNodesOf returns the nodes on which a Service has a ready endpoint, with "" if a ready endpoint names none.
 func readyNodesOf(endpoints cache.Indexer, key string) (map[string]bool, error) {
 	found, err := endpoints.ByIndex(serviceIndex, key)
 	if err != nil {

@@ -33,6 +33,8 @@ const (
 	reasonDrifted = "LoadBalancerDrifted"
 	// reasonRepaired: the addresses of the load balancer changed.
 	reasonRepaired = "LoadBalancerRepaired"
+	// reasonOverwritten: another program replaced the addresses in the status.
+	reasonOverwritten = "StatusOverwritten"
 	// reasonNotRepaired: reverting drift failed.
 	reasonNotRepaired = "LoadBalancerNotRepaired"
 	// reasonOrphaned: an object in the cloud belongs to a Service that does not exist any more.
@@ -117,9 +119,7 @@ func targetNotices(req request) []cloud.Notice {
 	}
 	// The pods of a new Service need some time until they are ready.
 	if req.targets.NoEndpoints && req.targets.Incomplete && len(req.service.Status.LoadBalancer.Ingress) > 0 {
-		add(reasonNoReadyEndpoints, "No endpoint of this Service is ready, and its externalTrafficPolicy is Local: "+
-			"the targets of the load balancer do not change, and they do not answer. Check the pods that the "+
-			"Service selects.")
+		add(reasonNoReadyEndpoints, noEndpoints(req.targets))
 	}
 	switch t := req.targets; {
 	case t.LastResort:
@@ -129,9 +129,7 @@ func targetNotices(req request) []cloud.Notice {
 			"nodes, or remove the label.",
 			corev1.LabelNodeExcludeBalancers, list.Short(slices.Sorted(slices.Values(t.Names)))))
 	case t.EndpointsElsewhere && !t.Unmatched && len(req.service.Status.LoadBalancer.Ingress) > 0:
-		add(reasonNoReadyEndpoints, "All ready endpoints of this Service are on nodes that are not in the cluster, "+
-			"and its externalTrafficPolicy is Local: the targets of the load balancer do not change, and they do "+
-			"not answer. Check the pods that the Service selects.")
+		add(reasonNoReadyEndpoints, noEndpoints(t))
 	case t.EndpointsUnknown:
 		add(reasonEndpointsNotRead, "The cloud controller manager cannot read the EndpointSlices of this Service, "+
 			"and its externalTrafficPolicy is Local: the targets of the load balancer do not change. Permit it to "+
@@ -149,6 +147,20 @@ func targetNotices(req request) []cloud.Notice {
 			"the label %s, is about to be removed, or does not exist.", corev1.LabelNodeExcludeBalancers))
 	}
 	return notices
+}
+
+// noEndpoints describes why no node of the cluster has a ready endpoint of a Service with the policy Local.
+func noEndpoints(t cloud.Targets) string {
+	why, next := "No endpoint of this Service is ready", "Check the pods that the Service selects"
+	switch {
+	case t.Nameless:
+		why = "Endpoints of this Service are ready, but its EndpointSlices name no node of the cluster for them"
+		next = "Set nodeName of these endpoints, or set externalTrafficPolicy to Cluster"
+	case t.EndpointsElsewhere:
+		why = "All ready endpoints of this Service are on nodes that are not in the cluster or have no provider ID"
+	}
+	return list.Sentences(why+", and its externalTrafficPolicy is Local: the targets of the load balancer do not "+
+		"change, and they do not answer", next)
 }
 
 // reportDeleting records one event when the deletion of a load balancer starts, or keeps the message for later if the
@@ -170,12 +182,8 @@ func (r *reconciler) reportDeleted(s *serviceState, service *corev1.Service, unc
 	case s.deleting:
 		r.recorder.Event(service, corev1.EventTypeNormal, reasonDeleted, "Deleted load balancer")
 	}
-	left := s.left
-	if uncertain != "" {
-		left = append([]string{uncertain}, left...)
-	}
-	if len(left) > 0 {
-		r.recorder.Event(service, corev1.EventTypeWarning, reasonLeft, strings.Join(left, " "))
+	if left := list.Sentences(append([]string{uncertain}, s.left...)...); left != "" {
+		r.recorder.Event(service, corev1.EventTypeWarning, reasonLeft, left)
 	}
 }
 
@@ -204,7 +212,7 @@ func (r *reconciler) reportLastingDrift(s *serviceState, service *corev1.Service
 	if r.behaviour.Drift != cloud.Off {
 		r.reportOnce(s, service, object, reasonDrifted,
 			"The load balancer of this Service was changed in the cloud, and the change cannot be reverted now: %s",
-			why)
+			list.Sentences(why))
 	}
 }
 
@@ -233,14 +241,27 @@ func (r *reconciler) reportRepair(s *serviceState, service *corev1.Service, what
 	r.reportOnce(s, service, "", reasonDrifted, message, what)
 }
 
-// reportAddresses records an event if the addresses of the load balancer changed.
-func (r *reconciler) reportAddresses(service *corev1.Service, status *corev1.LoadBalancerStatus) {
-	before, after := comparableAddresses(service.Status.LoadBalancer, *status)
-	if !slices.Equal(before, after) {
-		r.recorder.Eventf(service, corev1.EventTypeWarning, reasonRepaired,
-			"The addresses of the load balancer changed from %s to %s. Update DNS, if that is not automated.",
-			strings.Join(before, ", "), strings.Join(after, ", "))
+// reportAddresses records an event if the status of the Service has other addresses than the load balancer. The
+// addresses that this process published show which of the two changed. After a start it is not known.
+func (r *reconciler) reportAddresses(s *serviceState, service *corev1.Service, status *corev1.LoadBalancerStatus) {
+	published, has := comparableAddresses(service.Status.LoadBalancer, *status)
+	if slices.Equal(published, has) {
+		return
 	}
+	reason, text := reasonRepaired, "The status of this Service had the addresses %s, and the load balancer has %s, "+
+		"which are published now. Update DNS, if that is not automated."
+	switch was, is := comparableAddresses(s.published, *status); {
+	case len(is) == 0: // this process has published none, or hostnames instead of addresses
+	case slices.Equal(was, is):
+		reason, text = reasonOverwritten, "Another program wrote the addresses %s into the status of this Service. "+
+			"The load balancer still has %s, which are published again. Find out which program it is: kubectl get "+
+			"service --output yaml --show-managed-fields names it."
+	default:
+		published, has = was, is
+		text = "The addresses of the load balancer changed from %s to %s. Update DNS, if that is not automated."
+	}
+	r.recorder.Eventf(service, corev1.EventTypeWarning, reason, text, strings.Join(published, ", "),
+		strings.Join(has, ", "))
 }
 
 // reportInSync records an event when the load balancer has become ready after writes.
@@ -269,8 +290,8 @@ func (r *reconciler) reportFailure(s *serviceState, service *corev1.Service, err
 	}
 	if transient, _ := r.provider.ClassifyError(err); !transient {
 		r.reportOnce(s, service, "", reasonNotRepaired,
-			"The load balancer of this Service was changed in the cloud, and reverting the change failed: %v. It is "+
-				"retried automatically.", err)
+			"The load balancer of this Service was changed in the cloud, and reverting the change failed: %s",
+			list.Sentences(err.Error(), "It is retried automatically"))
 	}
 }
 

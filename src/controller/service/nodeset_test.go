@@ -9,6 +9,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
@@ -303,4 +305,44 @@ func TestLocalOnExcludedNodeThatJoins(t *testing.T) {
 		want(r, "on a node that there is not", r.cloud.contents()["web"], "80/TCP to 30080 on vm-c")
 		want(r, "condition", r.condition("web", "LoadBalancerTargetsComplete"), "False NoReadyEndpoints")
 	})
+}
+
+// TestReadyEndpointsWithoutNode: with the policy Local, a ready endpoint that names no node is not the same as none.
+func TestReadyEndpointsWithoutNode(t *testing.T) {
+	const none, nameless, elsewhere = "No endpoint of this Service is ready, ",
+		"Endpoints of this Service are ready, but its EndpointSlices name no node of the cluster for them, ",
+		"All ready endpoints of this Service are on nodes that are not in the cluster or have no provider ID, "
+	tests := map[string]struct {
+		endpoints []discoveryv1.Endpoint
+		want      string // the beginning of the message
+	}{
+		"none":                         {nil, none},
+		"not ready, without a node":    {[]discoveryv1.Endpoint{endpoint("", "R")}, none},
+		"ready, without a node":        {[]discoveryv1.Endpoint{endpoint("", "r"), endpoint("a", "R")}, nameless},
+		"ready, on another node":       {[]discoveryv1.Endpoint{endpoint("nobody", "r")}, elsewhere},
+		"ready, of both kinds":         {[]discoveryv1.Endpoint{endpoint("nobody", "r"), endpoint("", "r")}, nameless},
+		"ready, one of them on a node": {[]discoveryv1.Endpoint{endpoint("b", "r"), endpoint("", "r")}, ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			inRig(t, func(r *rig) {
+				r.start(1)
+				r.setEndpoints("web", "a")
+				r.addService("web", localPolicy)
+				r.waitForSync()
+				slice := sliceOf("web-1", "web", tt.endpoints...)
+				if _, err := r.cluster.DiscoveryV1().EndpointSlices("shop").Update(t.Context(), slice,
+					metav1.UpdateOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				r.waitForSync()
+				condition, _ := findCondition(r.service("web").Status.Conditions, "LoadBalancerTargetsComplete")
+				if !strings.HasPrefix(condition.Message, tt.want) || (tt.want == "") != (condition.Message == "") {
+					t.Errorf("the condition is %q, want %q", condition.Message, tt.want)
+				}
+				targets := map[bool]string{true: "80/TCP to 30080 on vm-a", false: "80/TCP to 30080 on vm-b"}
+				want(r, "targets", r.cloud.contents()["web"], targets[tt.want != ""])
+			})
+		})
+	}
 }

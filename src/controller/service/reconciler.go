@@ -160,7 +160,7 @@ func (r *reconciler) inSync(s *serviceState, req request, cause cause,
 		return nil, r.waitError(s, req.service, *found.Wait)
 	}
 	status := found.Status.DeepCopy()
-	r.reportAddresses(req.service, status)
+	r.reportAddresses(s, req.service, status)
 	r.reportInSync(s, req.service, cause)
 	s.recordInSync(req.service, found)
 	return status, nil
@@ -188,7 +188,7 @@ func (r *reconciler) partlyInSync(s *serviceState, req request, cause cause,
 		return nil, r.withRetryAfter(found.Refused)
 	}
 	status := found.Status.DeepCopy()
-	r.reportAddresses(req.service, status)
+	r.reportAddresses(s, req.service, status)
 	return status, r.withRetryAfter(found.Refused)
 }
 

@@ -47,7 +47,8 @@ type lifetimeState struct {
 	inSync     bool            // nothing differed then, except what was refused
 	refused    string          // why something was refused; "" if nothing was
 	cause      cause
-	lastWrite  *writtenService // the cache may not contain it yet
+	lastWrite  *writtenService           // the cache may not contain it yet
+	published  corev1.LoadBalancerStatus // the addresses that this process wrote, or found in the status
 
 	hasLeftovers         bool // it is not managed, and the cloud has managed objects of it
 	implementedElsewhere bool // the provider returned cloudprovider.ImplementedElsewhere

@@ -22,6 +22,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/patch"
+	"github.com/thalassa-cloud/thalassa-ccm/src/list"
 )
 
 // Types of the conditions on Services, besides the topics of notices.
@@ -193,6 +194,9 @@ func (w writer) writeStatus(ctx context.Context, s *serviceState, service *corev
 	if err := w.patch(ctx, s, service, desired, ""); err != nil {
 		return fmt.Errorf("writing the status of Service %s: %w", klog.KObj(service), err)
 	}
+	if addresses != nil {
+		s.published = *addresses
+	}
 	return nil
 }
 
@@ -330,7 +334,7 @@ func (s *serviceState) noticeCondition(topic cloud.Topic) metav1.Condition {
 		return metav1.Condition{Type: string(topic), Status: metav1.ConditionTrue, Reason: reasonAsWanted}
 	}
 	return metav1.Condition{Type: string(topic), Status: metav1.ConditionFalse, Reason: reason,
-		Message: truncate(strings.Join(messages, " "), maxNotices)}
+		Message: truncate(list.Sentences(messages...), maxNotices)}
 }
 
 // findCondition returns the condition of a type, and whether there is one.

@@ -2,13 +2,13 @@ package balancer
 
 import (
 	"errors"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/label"
+	"github.com/thalassa-cloud/thalassa-ccm/src/list"
 )
 
 // annotations are the Service annotations of this cloud. Each one is in a file of its own.
@@ -45,14 +45,14 @@ func (a annotations) read(service *corev1.Service) settings {
 	for _, problem := range problems {
 		message := problem.String()
 		if internal.Invalid && (!problem.Name || problem.Meant != "") {
-			message = strings.TrimSuffix(message, ".") + ". Until it is corrected or removed, the load balancer is " +
-				"not created, and only its targets change."
+			message = list.Sentences(message, "Until it is corrected or removed, the load balancer is not created, "+
+				"and only its targets change")
 			refusals = append(refusals, message)
 		}
 		s.notices = append(s.notices, cloud.Notice{Topic: cloud.Settings, Reason: reasonAnnotation, Message: message})
 	}
 	if internal.Invalid {
-		s.refused = errors.New(strings.Join(refusals, " "))
+		s.refused = errors.New(list.Sentences(refusals...))
 	}
 	return s
 }

@@ -3,7 +3,6 @@ package balancer
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -105,5 +104,5 @@ func (out leftOut) message(vpc string) string {
 		lines = append(lines,
 			"No node remains: a new load balancer has no targets, and an existing load balancer keeps its targets.")
 	}
-	return strings.Join(lines, " ")
+	return list.Sentences(lines...)
 }

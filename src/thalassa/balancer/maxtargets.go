@@ -20,7 +20,7 @@ const nameMaxTargets = "max-targets"
 // registerMaxTargets adds the annotation.
 func (a *annotations) registerMaxTargets() {
 	a.maxTargets = annotation.Register(a.registry, annotation.Definition{
-		Name: nameMaxTargets, Topic: topicPorts, Since: "0.2.0", Example: "250", OneService: true,
+		Name: nameMaxTargets, Topic: topicPorts, Since: "0.1.0", Example: "250", OneService: true,
 		Effect: "The largest number of nodes that receive traffic, evenly from all zones. Each Service has other " +
 			"nodes. 0 is no limit. It does not apply with externalTrafficPolicy: Local, where all nodes with a ready " +
 			"pod receive traffic.",

@@ -191,7 +191,7 @@ func balancerKeys() []config.Key {
 				"open-node-ports are added to it. Its other rules do not change.",
 			Rule: config.Matching(IdentityPattern, "the identity or slug of a security group in the VPC"+
 				IdentityLetters)},
-		{Path: "loadBalancer.maxTargets", Since: "0.2.0", Example: "250",
+		{Path: "loadBalancer.maxTargets", Since: "0.1.0", Example: "250",
 			Rule: config.Whole(0, MaxTargetsLimit, "nodes"),
 			Effect: "The largest number of nodes that a load balancer sends to, for Services that do not set the " +
 				"annotation max-targets. Each Service has other nodes, evenly from all zones. It does not apply to " +
