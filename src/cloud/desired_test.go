@@ -10,11 +10,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cloud-provider/api"
 )
 
-// identify returns the id in a provider ID "test://id".
+// identify returns the id in a provider ID "test://id". "test://" names no machine.
 func identify(node *corev1.Node) (string, bool) {
-	return strings.CutPrefix(node.Spec.ProviderID, "test://")
+	id, ours := strings.CutPrefix(node.Spec.ProviderID, "test://")
+	if !ours {
+		return "", node.Spec.ProviderID == ""
+	}
+	return id, true
 }
 
 func node(name string, change ...func(*corev1.Node)) *corev1.Node {
@@ -29,7 +34,11 @@ func TestChooseTargets(t *testing.T) {
 	excluded := func(n *corev1.Node) { n.Labels = map[string]string{corev1.LabelNodeExcludeBalancers: ""} }
 	included := func(n *corev1.Node) { n.Labels = map[string]string{corev1.LabelNodeExcludeBalancers: "false"} }
 	otherCloud := func(n *corev1.Node) { n.Spec.ProviderID = "other://x" }
-	unknown := func(n *corev1.Node) { n.Spec.ProviderID = "" }
+	unmanaged := func(n *corev1.Node) { n.Spec.ProviderID = "" }
+	unknown := func(n *corev1.Node) {
+		n.Spec.ProviderID, n.Spec.Taints = "", []corev1.Taint{{Key: api.TaintExternalCloudProvider}}
+	}
+	invalid := func(n *corev1.Node) { n.Spec.ProviderID = "test://" }
 	deleting := func(n *corev1.Node) { n.DeletionTimestamp = &metav1.Time{} }
 	scalingDown := func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: TaintToBeDeleted}} }
 	notReady := func(n *corev1.Node) {
@@ -65,7 +74,17 @@ func TestChooseTargets(t *testing.T) {
 			Names: []string{"a"}}},
 		{"not yet identified", []*corev1.Node{node("a", unknown), node("b")}, Targets{Identities: []string{"b"},
 			Names: []string{"b"}, Incomplete: true, Unidentified: []string{"a"}}},
-		{"somebody else's", []*corev1.Node{node("b", otherCloud), node("a", otherCloud)},
+		{"without a valid provider ID", []*corev1.Node{node("a", invalid), node("b")},
+			Targets{Identities: []string{"b"}, Names: []string{"b"}, Incomplete: true, Unidentified: []string{"a"}}},
+		{"of another cloud", []*corev1.Node{node("b", otherCloud), node("a", otherCloud, excluded),
+			node("c", otherCloud, noNetwork)}, Targets{}},
+		{"of another cloud, beside ours", []*corev1.Node{node("b"), node("a", otherCloud)},
+			Targets{Identities: []string{"b"}, Names: []string{"b"}}},
+		{"unmanaged, beside ours", []*corev1.Node{node("a", unmanaged), node("b")},
+			Targets{Identities: []string{"b"}, Names: []string{"b"}}},
+		{"unmanaged, beside one that is not identified", []*corev1.Node{node("a", unmanaged), node("b", unknown)},
+			Targets{Incomplete: true, Unidentified: []string{"b"}}},
+		{"only unmanaged", []*corev1.Node{node("b", unmanaged), node("a", unmanaged), node("c", otherCloud)},
 			Targets{Incomplete: true, Unidentified: []string{"a", "b"}}},
 		{"excluded, without network", []*corev1.Node{node("a", noNetwork, excluded)}, Targets{}},
 		{"excluded and unidentified is no gap", []*corev1.Node{node("a", unknown, excluded)}, Targets{}},

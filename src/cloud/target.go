@@ -8,14 +8,15 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/cloud-provider/api"
 )
 
 // TaintToBeDeleted marks a node that the cluster autoscaler is about to remove
 // (k8s.io/autoscaler, cluster-autoscaler/utils/taints).
 const TaintToBeDeleted = "ToBeDeletedByClusterAutoscaler"
 
-// Identify returns the identity of the machine of a Node in the cloud. It returns false if the Node does not say (yet)
-// which machine it is, or is of another cloud.
+// Identify returns the identity of the machine of a Node in the cloud. It is "" if the Node does not say, or not yet,
+// which machine of this cloud it is. Ours is false if the provider ID of the Node is another cloud's.
 type Identify func(node *corev1.Node) (identity string, ours bool)
 
 // Targets is the set of machines that should receive traffic. All lists are sorted.
@@ -32,7 +33,7 @@ type Targets struct {
 	// Incomplete means that this is not the whole set: an eligible Node has no usable identity yet, or no Node was
 	// examined at all. An empty set that is incomplete means "not known", never "none".
 	Incomplete bool
-	// Unidentified are the names of the eligible Nodes that do not say which machine they are.
+	// Unidentified are the names of the eligible Nodes that do not say which machine of this cloud they are.
 	Unidentified []string
 	// Unmatched means that the Service chooses its Nodes by their labels, and chooses none of the possible targets. The
 	// set is incomplete then: an empty set would replace one that serves.
@@ -69,21 +70,29 @@ type Targets struct {
 // Conditions remove no Node: if the control plane has a failure, all Nodes may be NotReady, and all load balancers
 // would lose all targets. Health checks, where there are any, detect Nodes that do not answer. Only a Node that never
 // had a network is not added. Subset prefers Nodes that are ready when it adds one.
+//
+// Nodes of other clouds are ignored, and so are unmanaged ones beside Nodes of this cloud. If there are only unmanaged
+// Nodes, they explain why the set is empty: their kubelets may lack a flag.
 func ChooseTargets(nodes []*corev1.Node, identify Identify) Targets {
 	var targets Targets
 	var ready, notReady []string // machines
+	var unmanaged []string       // names
 	zoneOf, readySince := map[string]string{}, map[string]time.Time{}
 	for _, node := range nodes {
 		identity, ours := identify(node)
-		if !Eligible(node) {
-			if ours && !WithoutNetwork(node) {
+		switch {
+		case !ours:
+			continue
+		case !Eligible(node):
+			if identity != "" && !WithoutNetwork(node) {
 				targets.Excluded, targets.ExcludedNames = append(targets.Excluded, identity),
 					append(targets.ExcludedNames, node.Name)
 			}
 			continue
-		}
-		if !ours {
-			targets.Incomplete = true
+		case identity == "" && Unmanaged(node):
+			unmanaged = append(unmanaged, node.Name)
+			continue
+		case identity == "":
 			targets.Unidentified = append(targets.Unidentified, node.Name)
 			continue
 		}
@@ -101,17 +110,31 @@ func ChooseTargets(nodes []*corev1.Node, identify Identify) Targets {
 		addReadySince(readySince, identity, node)
 		targets.Identities, targets.Names = append(targets.Identities, identity), append(targets.Names, node.Name)
 	}
+	if targets.None() {
+		targets.Unidentified = unmanaged
+	}
 	slices.Sort(targets.Unidentified)
 	targets.Identities, targets.Names = sortByIdentity(targets.Identities, targets.Names)
 	targets.Joining, targets.JoiningNames = sortByIdentity(targets.Joining, targets.JoiningNames)
 	targets.Excluded, targets.ExcludedNames = sortByIdentity(targets.Excluded, targets.ExcludedNames)
-	targets.Incomplete = targets.Incomplete || len(targets.Joining) > 0
+	targets.Incomplete = len(targets.Unidentified)+len(targets.Joining) > 0
 	targets.machines, targets.lastOnly = targets.Machines(), &atomic.Pointer[existence]{}
 	slices.Sort(ready)
 	notReady = Without(notReady, ready) // two Nodes may be on one machine
 	targets.ranking = newRanking(targets.machines, zoneOf, notReady).withUsual(targets.Identities)
 	targets.ranking.readySince = readySince
 	return targets
+}
+
+// Unmanaged reports whether a Node has neither a provider ID nor the taint for uninitialised Nodes. It waits for no
+// cloud: its kubelet runs without --cloud-provider=external, or a user has removed the taint.
+func Unmanaged(node *corev1.Node) bool { return node.Spec.ProviderID == "" && !Uninitialised(node) }
+
+// Uninitialised reports whether a Node has the taint for uninitialised Nodes, which its kubelet sets.
+func Uninitialised(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool {
+		return taint.Key == api.TaintExternalCloudProvider
+	})
 }
 
 // Ready reports whether the node has the condition Ready, which the kubelet sets.

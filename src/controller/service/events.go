@@ -129,9 +129,9 @@ func targetNotices(req request) []cloud.Notice {
 			"nodes, or remove the label.",
 			corev1.LabelNodeExcludeBalancers, list.Short(slices.Sorted(slices.Values(t.Names)))))
 	case t.EndpointsElsewhere && !t.Unmatched && len(req.service.Status.LoadBalancer.Ingress) > 0:
-		add(reasonNoReadyEndpoints, "All ready endpoints of this Service are on nodes that are not in the cluster, "+
-			"and its externalTrafficPolicy is Local: the targets of the load balancer do not change, and they do "+
-			"not answer. Check the pods that the Service selects.")
+		add(reasonNoReadyEndpoints, "All ready endpoints of this Service are on nodes that are not in the cluster or "+
+			"not of this cloud, and its externalTrafficPolicy is Local: the targets of the load balancer do not "+
+			"change, and they do not answer. Check the pods that the Service selects.")
 	case t.EndpointsUnknown:
 		add(reasonEndpointsNotRead, "The cloud controller manager cannot read the EndpointSlices of this Service, "+
 			"and its externalTrafficPolicy is Local: the targets of the load balancer do not change. Permit it to "+
@@ -146,7 +146,8 @@ func targetNotices(req request) []cloud.Notice {
 			"load balancer do not change. Change the selector, or label nodes.")
 	case len(t.Identities) == 0 && !t.Incomplete:
 		add(reasonUnavailable, fmt.Sprintf("There are no available nodes for LoadBalancer: every node is excluded by "+
-			"the label %s, is about to be removed, or does not exist.", corev1.LabelNodeExcludeBalancers))
+			"the label %s, is about to be removed, is of another cloud, or does not exist.",
+			corev1.LabelNodeExcludeBalancers))
 	}
 	return notices
 }

@@ -15,7 +15,7 @@ import (
 // leftOut are the nodes that should receive a Service's traffic and do not. The text is the same as long as the nodes
 // are the same.
 type leftOut struct {
-	unidentified   string // nodes without a provider ID
+	unidentified   string // nodes without a provider ID, or with one that names no machine
 	withoutMachine string // nodes whose machine does not exist, is being deleted, or is in another VPC
 	unsure         string // nodes whose machine lists lack, and cannot be requested
 	// all: no node remains.
@@ -86,7 +86,8 @@ func (out leftOut) message(vpc string) string {
 	var lines []string
 	if out.unidentified != "" {
 		lines = append(lines, fmt.Sprintf("These nodes receive no traffic of this Service, because they have no "+
-			"provider ID: %s. See the events of the nodes; spec.providerID must be set to %s.",
+			"provider ID: %s. See the events of the nodes; spec.providerID must be set to %s. The kubelet of a node "+
+			"without events may run without --cloud-provider=external.",
 			out.unidentified, providerid.Of("<machine identity>")))
 	}
 	if out.withoutMachine != "" {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/thalassa-cloud/client-go/iaas"
@@ -36,9 +35,7 @@ func New(c cloudconfig.Config, known *inventory.Inventory) *Provider {
 
 // Owns reports whether a provider ID is of this cloud. This includes a provider ID that does not name a machine: no
 // other cloud owns it, and an event has to report it.
-func (i *Provider) Owns(providerID string) bool {
-	return strings.HasPrefix(providerID, providerid.Scheme+"://")
-}
+func (i *Provider) Owns(providerID string) bool { return providerid.Owned(providerID) }
 
 // Find returns the machine of a Node: the one that its provider ID names, else the one with the Node's name as its
 // slug, else the one that its annotation names; the latter two from a list that began at or after notBefore.
