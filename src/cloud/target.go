@@ -24,10 +24,11 @@ type Targets struct {
 	Identities []string // of machines, without duplicates
 	// Names are the Nodes on the machines, in the order of Identities.
 	Names []string
-	// Joining are machines of Nodes that have no network yet, with the Nodes in JoiningNames. They are not added, and
-	// not removed if they are targets already, because the network may be missing for a moment only.
-	Joining, JoiningNames []string
-	// Unknown are machines that may or may not exist, with the Nodes in UnknownNames. As with Joining, they stay if
+	// Staying are machines that are not added, and not removed if they are targets already, with their Nodes in
+	// StayingNames. The Nodes are joining: they have no network yet, or lost it for a moment. With the policy Local,
+	// they may also be draining: their last endpoints are terminating, and serve until they are gone.
+	Staying, StayingNames []string
+	// Unknown are machines that may or may not exist, with the Nodes in UnknownNames. As with Staying, they stay if
 	// they are targets already.
 	Unknown, UnknownNames []string
 	// Incomplete means that this is not the whole set: an eligible Node has no usable identity yet, or no Node was
@@ -103,8 +104,8 @@ func ChooseTargets(nodes []*corev1.Node, identify Identify) Targets {
 			notReady = append(notReady, identity)
 		}
 		if WithoutNetwork(node) {
-			targets.Joining, targets.JoiningNames = append(targets.Joining, identity),
-				append(targets.JoiningNames, node.Name)
+			targets.Staying, targets.StayingNames = append(targets.Staying, identity),
+				append(targets.StayingNames, node.Name)
 			continue
 		}
 		addReadySince(readySince, identity, node)
@@ -115,9 +116,9 @@ func ChooseTargets(nodes []*corev1.Node, identify Identify) Targets {
 	}
 	slices.Sort(targets.Unidentified)
 	targets.Identities, targets.Names = sortByIdentity(targets.Identities, targets.Names)
-	targets.Joining, targets.JoiningNames = sortByIdentity(targets.Joining, targets.JoiningNames)
+	targets.Staying, targets.StayingNames = sortByIdentity(targets.Staying, targets.StayingNames)
 	targets.Excluded, targets.ExcludedNames = sortByIdentity(targets.Excluded, targets.ExcludedNames)
-	targets.Incomplete = len(targets.Unidentified)+len(targets.Joining) > 0
+	targets.Incomplete = len(targets.Unidentified)+len(targets.Staying) > 0
 	targets.machines, targets.lastOnly = targets.Machines(), &atomic.Pointer[existence]{}
 	slices.Sort(ready)
 	notReady = Without(notReady, ready) // two Nodes may be on one machine
@@ -171,7 +172,10 @@ func sortByIdentity(identities, names []string) (sortedIdentities, sortedNames [
 // On returns the targets of a Service whose externalTrafficPolicy is Local: those on nodes with a ready endpoint. If
 // all ready endpoints are on excluded nodes, these are the targets, because other nodes do not answer. If there is no
 // ready endpoint, the set is not known.
-func (t Targets) On(ready map[string]bool) Targets {
+//
+// Draining are the nodes with an endpoint that serves and is terminating. Such a node stays if it is a target, even if
+// it is excluded: it may be the only one that a health check has accepted.
+func (t Targets) On(ready, draining map[string]bool) Targets {
 	if len(ready) == 0 {
 		return Targets{Incomplete: len(t.Identities) > 0 || t.Incomplete, Unmatched: t.Unmatched, NoEndpoints: true}
 	}
@@ -182,18 +186,36 @@ func (t Targets) On(ready map[string]bool) Targets {
 	}
 	var local Targets
 	local.Identities, local.Names = filterByNode(ready, t.Identities, t.Names)
-	local.Joining, local.JoiningNames = filterByNode(ready, t.Joining, t.JoiningNames)
+	local.Staying, local.StayingNames = filterByNode(ready, t.Staying, t.StayingNames)
 	_, local.Unidentified = filterByNode(ready, t.Unidentified, t.Unidentified)
 	if len(local.Identities) == 0 {
 		local.Identities, local.Names, local.LastResort = excluded, excludedNames, len(excluded) > 0
 	}
 	local.EndpointsElsewhere = local.None() && len(t.Identities) > 0
-	local.Incomplete = len(local.Unidentified) > 0 || len(local.Joining) > 0 || local.EndpointsElsewhere
-	return local
+	local.Incomplete = len(local.Unidentified) > 0 || len(local.Staying) > 0 || local.EndpointsElsewhere
+	return local.drainingOn(draining, t)
+}
+
+// drainingOn returns the targets, with those machines of all that are on draining nodes and are no targets otherwise. A
+// set that is not known stays so: then no target leaves.
+func (t Targets) drainingOn(draining map[string]bool, all Targets) Targets {
+	if len(t.Identities)+len(t.Staying) == 0 {
+		return t
+	}
+	for _, nodes := range []struct{ identities, names []string }{{all.Identities, all.Names},
+		{all.Staying, all.StayingNames}, {all.Excluded, all.ExcludedNames}} {
+		for i, name := range nodes.names {
+			if _, is := slices.BinarySearch(t.Identities, nodes.identities[i]); draining[name] && !is {
+				t.Staying, t.StayingNames = append(t.Staying, nodes.identities[i]), append(t.StayingNames, name)
+			}
+		}
+	}
+	t.Staying, t.StayingNames = sortByIdentity(t.Staying, t.StayingNames)
+	return t
 }
 
 // None reports whether the targets contain no node, including nodes that are joining or not identified.
-func (t Targets) None() bool { return len(t.Identities)+len(t.Joining)+len(t.Unidentified) == 0 }
+func (t Targets) None() bool { return len(t.Identities)+len(t.Staying)+len(t.Unidentified) == 0 }
 
 // Outside returns the targets of a Service, which its node selector matched among all. If none match although there are
 // some, the set is not known.
@@ -241,8 +263,8 @@ type existence struct {
 // with returns the targets with the lists of others.
 func (t Targets) with(others Targets) Targets {
 	t.Incomplete, t.machines, t.lastOnly, t.ranking, t.whole = true, others.machines, nil, others.ranking, others.whole
-	t.Identities, t.Names, t.Joining, t.JoiningNames, t.Unknown, t.UnknownNames = others.Identities, others.Names,
-		others.Joining, others.JoiningNames, others.Unknown, others.UnknownNames
+	t.Identities, t.Names, t.Staying, t.StayingNames, t.Unknown, t.UnknownNames = others.Identities, others.Names,
+		others.Staying, others.StayingNames, others.Unknown, others.UnknownNames
 	return t
 }
 
@@ -250,7 +272,7 @@ func (t Targets) with(others Targets) Targets {
 func (t Targets) divide(existing, unknown []string) Targets {
 	found := t.among(existing)
 	nodes, names := matching(unknown, t.Identities, t.Names)
-	joining, joiningNames := matching(unknown, t.Joining, t.JoiningNames)
+	joining, joiningNames := matching(unknown, t.Staying, t.StayingNames)
 	found.Unknown, found.UnknownNames = sortByIdentity(append(nodes, joining...), append(names, joiningNames...))
 	found.ranking = t.ranking.withUsual(found.Identities)
 	t.ranking = t.ranking.withReady(Without(t.Machines(), found.Machines())).withUsual(t.Identities)
@@ -264,19 +286,19 @@ func (t Targets) Machines() []string {
 	switch {
 	case t.machines != nil:
 		return t.machines
-	case len(t.Joining) == 0:
+	case len(t.Staying) == 0:
 		return t.Identities
 	}
-	all := slices.Concat(t.Identities, t.Joining)
+	all := slices.Concat(t.Identities, t.Staying)
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
 // Over returns the desired set of targets, given the observed one in the cloud, which is sorted. An empty set that is
-// incomplete does not replace the observed one. Machines that are joining or unknown are in the set if they are in the
+// incomplete does not replace the observed one. Machines that are staying or unknown are in the set if they are in the
 // observed one.
 func (t Targets) Over(observed []string) []string {
-	if staying := common(slices.Concat(t.Joining, t.Unknown), observed); len(staying) > 0 {
+	if staying := common(slices.Concat(t.Staying, t.Unknown), observed); len(staying) > 0 {
 		t.Identities = slices.Compact(sorted(t.Identities, staying)) // two Nodes may be on one machine
 	}
 	if len(t.Identities) == 0 && t.Incomplete {

@@ -42,7 +42,7 @@ func unusable(selected, usable cloud.Targets) (without, unsure []string) {
 			without = append(without, name)
 		}
 	}
-	missing = append(missing, missingNames(selected.Joining, selected.JoiningNames, usable.Joining)...)
+	missing = append(missing, missingNames(selected.Staying, selected.StayingNames, usable.Staying)...)
 	for _, name := range missing {
 		if unknown.Has(name) {
 			unsure = append(unsure, name)
@@ -56,7 +56,7 @@ func unusable(selected, usable cloud.Targets) (without, unsure []string) {
 // anyLeftOut reports whether a selected machine, also of a node that is joining, is not usable.
 func anyLeftOut(selected, usable cloud.Targets) bool {
 	return len(missingNames(selected.Identities, selected.Names, usable.Identities)) > 0 ||
-		len(missingNames(selected.Joining, selected.JoiningNames, usable.Joining)) > 0
+		len(missingNames(selected.Staying, selected.StayingNames, usable.Staying)) > 0
 }
 
 // missingNames returns the names of the nodes on machines that others lack. The machines are sorted.
