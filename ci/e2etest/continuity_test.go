@@ -219,15 +219,51 @@ func rolledOut(t *testing.T, l *lab) {
 	d.finish(t)
 }
 
-// deploymentUnderLoad runs a Deployment behind a load balancer that is under load.
-func (l *lab) deploymentUnderLoad(t *testing.T) (namespace string, address netip.Addr, d *load) {
+// rollOuts is how often a Deployment is replaced to prove that no request fails.
+const rollOuts = 10
+
+// rolledOutLocally proves that with the policy Local no request fails while the only server moves to the other node,
+// again and again: the node before is a target until its server ends.
+func rolledOutLocally(t *testing.T, l *lab) {
 	t.Helper()
-	namespace = l.namespace(t)
-	if _, err := l.API().AppsV1().Deployments(namespace).Create(t.Context(), servers(),
+	server := servers()
+	server.Spec.Replicas = ptr.To[int32](1)
+	server.Spec.Template.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+			LabelSelector: server.Spec.Selector, TopologyKey: corev1.LabelHostname,
+		}},
+	}}
+	namespace := l.namespace(t)
+	l.deploy(t, namespace, server)
+	address := l.expose(t, namespace, portHTTP, func(s *corev1.Service) {
+		s.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
+	})
+	l.serves(t, address)
+	d := l.underLoad(t, address)
+	for range rollOuts {
+		d.serves(t)
+		l.rollOut(t, namespace)
+		l.deployed(t, namespace)
+	}
+	d.serves(t)
+	d.finish(t)
+}
+
+// deploy creates a Deployment, and waits until it is as it should be.
+func (l *lab) deploy(t *testing.T, namespace string, deployment *appsv1.Deployment) {
+	t.Helper()
+	if _, err := l.API().AppsV1().Deployments(namespace).Create(t.Context(), deployment,
 		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	l.deployed(t, namespace)
+}
+
+// deploymentUnderLoad runs a Deployment behind a load balancer that is under load.
+func (l *lab) deploymentUnderLoad(t *testing.T) (namespace string, address netip.Addr, d *load) {
+	t.Helper()
+	namespace = l.namespace(t)
+	l.deploy(t, namespace, servers())
 	address = l.expose(t, namespace, portHTTP)
 	l.leadsTo(t, address, "worker-1", "worker-2")
 	l.serves(t, address)
@@ -246,9 +282,10 @@ func (l *lab) serves(t *testing.T, address netip.Addr) {
 // rollOut begins to replace the pods of the Deployment.
 func (l *lab) rollOut(t *testing.T, namespace string) {
 	t.Helper()
-	const patch = `{"spec":{"template":{"metadata":{"annotations":{"again":"yes"}}}}}`
+	patch := fmt.Appendf(nil, `{"spec":{"template":{"metadata":{"annotations":{"again":%q}}}}}`,
+		time.Now().Format(time.RFC3339Nano))
 	deployments := l.API().AppsV1().Deployments(namespace)
-	if _, err := deployments.Patch(t.Context(), "servers", types.StrategicMergePatchType, []byte(patch),
+	if _, err := deployments.Patch(t.Context(), "servers", types.StrategicMergePatchType, patch,
 		metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -294,9 +331,9 @@ func (l *lab) deployed(t *testing.T, namespace string) {
 		if err != nil {
 			return err
 		}
-		s := d.Status
-		if s.ObservedGeneration < d.Generation || s.UpdatedReplicas != 2 || s.AvailableReplicas != 2 ||
-			s.Replicas != 2 || len(pods.Items) != 2 {
+		s, want := d.Status, *d.Spec.Replicas
+		if s.ObservedGeneration < d.Generation || s.UpdatedReplicas != want || s.AvailableReplicas != want ||
+			s.Replicas != want || len(pods.Items) != int(want) {
 			return fmt.Errorf("%d pods, status %+v", len(pods.Items), s)
 		}
 		return nil

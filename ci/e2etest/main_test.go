@@ -65,6 +65,7 @@ func TestCluster(t *testing.T) {
 		proof{"the credentials change while it runs", rotated},
 		proof{"the program is replaced, and no request fails", managerReplaced},
 		proof{"a Deployment is replaced without a request that fails", rolledOut},
+		proof{"with the policy Local, the only pod moves ten times without a request that fails", rolledOutLocally},
 		proof{"what Services made is gone with them", nothingLeft},
 		proof{"what a failure leaves to read is all there", reported},
 	)

@@ -26,7 +26,7 @@ func New(provided cloudprovider.Interface, cluster string) *cloud.Cloud {
 	}
 	made.Start = func(ctx context.Context, clients cloud.Clients) { provided.Initialize(clients, ctx.Done()) }
 	if balancers, ok := provided.LoadBalancer(); ok && balancers != nil {
-		made.LoadBalancers = LoadBalancers(balancers, cluster, func() corelisters.NodeLister { return nodes })
+		made.LoadBalancers = LoadBalancers(name, balancers, cluster, func() corelisters.NodeLister { return nodes })
 		made.LoadBalancerBehaviour = balancerBehaviour()
 	}
 	if instances, ok := provided.InstancesV2(); ok && instances != nil {
@@ -34,7 +34,7 @@ func New(provided cloudprovider.Interface, cluster string) *cloud.Cloud {
 		made.MachineBehaviour = machineBehaviour(strings.ToLower(name) + ".cloud-provider")
 	}
 	if routes, ok := provided.Routes(); ok && routes != nil {
-		made.Routes = Routes(routes, cluster)
+		made.Routes = Routes(name, routes, cluster)
 	}
 	return made
 }

@@ -37,6 +37,7 @@ func balancerBehaviour() cloud.LoadBalancerBehaviour {
 // differences, so it is called if a Service or its Nodes have changed since the last success. It does not detect drift.
 type loadBalancers struct {
 	balancers cloudprovider.LoadBalancer
+	scheme    scheme
 	cluster   string // --cluster-name
 	nodes     func() corelisters.NodeLister
 	applied   sync.Map // types.UID -> applied
@@ -52,17 +53,17 @@ type applied struct {
 // separator is a character that the name of a Node cannot contain.
 const separator = " "
 
-// LoadBalancers returns the load balancers of a cloud for the cluster with this name.
+// LoadBalancers returns the load balancers of the cloud with this name, for a cluster.
 func LoadBalancers(
-	provided cloudprovider.LoadBalancer, cluster string, nodes func() corelisters.NodeLister,
+	name string, provided cloudprovider.LoadBalancer, cluster string, nodes func() corelisters.NodeLister,
 ) cloud.LoadBalancers {
-	return &loadBalancers{balancers: provided, cluster: cluster, nodes: nodes}
+	return &loadBalancers{balancers: provided, scheme: schemeOf(name), cluster: cluster, nodes: nodes}
 }
 
 // Identify implements cloud.LoadBalancers: such a cloud gets whole Nodes and finds their machines itself. It may omit a
 // Node without a provider ID, so that a Node gets another identity when it gets its provider ID.
 func (l *loadBalancers) Identify(node *corev1.Node) (identity string, ours bool) {
-	return node.Name + separator + node.Spec.ProviderID, true
+	return node.Name + separator + node.Spec.ProviderID, l.scheme.permits(node)
 }
 
 // NodeSelector implements cloud.LoadBalancers: such a cloud has none.

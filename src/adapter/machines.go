@@ -15,13 +15,26 @@ import (
 
 // machines are the machines of a cloud that has cloudprovider.InstancesV2. It makes a call for each Node.
 type machines struct {
-	scheme    string // of provider IDs
+	scheme    scheme
 	instances cloudprovider.InstancesV2
 }
 
 // Machines returns the machines of a cloud. Those Nodes belong to it whose provider ID begins with its name.
 func Machines(name string, instances cloudprovider.InstancesV2) cloud.Machines {
-	return machines{scheme: name + "://", instances: instances}
+	return machines{scheme: schemeOf(name), instances: instances}
+}
+
+// scheme begins the provider IDs of a cloud: "name://".
+type scheme string
+
+func schemeOf(name string) scheme { return scheme(name + "://") }
+
+// owns reports whether a provider ID is of the cloud.
+func (s scheme) owns(providerID string) bool { return strings.HasPrefix(providerID, string(s)) }
+
+// permits reports whether a Node is of the cloud, or has no provider ID: some clouds find such a Node by its name.
+func (s scheme) permits(node *corev1.Node) bool {
+	return node.Spec.ProviderID == "" || s.owns(node.Spec.ProviderID)
 }
 
 // Defaults for the removal of Nodes.
@@ -38,7 +51,7 @@ func machineBehaviour(domain string) cloud.MachineBehaviour {
 }
 
 // Owns implements cloud.Machines.
-func (m machines) Owns(providerID string) bool { return strings.HasPrefix(providerID, m.scheme) }
+func (m machines) Owns(providerID string) bool { return m.scheme.owns(providerID) }
 
 // Find implements cloud.Machines. A cloud that returns no metadata has nothing to do with the Node. Each answer is new.
 func (m machines) Find(ctx context.Context, node *corev1.Node, _ time.Time) (cloud.Machine, error) {

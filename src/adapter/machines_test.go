@@ -102,3 +102,19 @@ func TestFind(t *testing.T) {
 		t.Errorf("error %v (-want +got):\n%s", err, diff)
 	}
 }
+
+// TestOtherClouds: Nodes with the provider ID of another cloud get neither traffic nor routes. Those without any do,
+// because some clouds find a Node by its name.
+func TestOtherClouds(t *testing.T) {
+	balancers, routes := LoadBalancers("plain", nil, "k1", nil), Routes("plain", nil, "k1")
+	for id, want := range map[string]bool{"plain://1": true, "": true, "other:///1": false} {
+		one := fresh()
+		one.Spec.ProviderID = id
+		_, ours := balancers.Identify(one)
+		members, err := routes.Members(t.Context(), []*corev1.Node{one})
+		if ours != want || routes.Owns(one) != want || (len(members) == 1) != want || err != nil {
+			t.Errorf("%q: target %t, owned %t, %d members, error %v; want %t", id, ours, routes.Owns(one),
+				len(members), err, want)
+		}
+	}
+}

@@ -21,24 +21,28 @@ const routePeriod = 5 * time.Minute
 // routes are the routes of a cloud that has cloudprovider.Routes. It has one table, and all routes in it are managed.
 type routes struct {
 	cloudprovider.Routes
+	scheme  scheme
 	cluster string
 }
 
-// Routes returns the routes of a cloud for the cluster with this name.
-func Routes(provided cloudprovider.Routes, cluster string) cloud.Routes {
-	return routes{provided, cluster}
+// Routes returns the routes of the cloud with this name, for a cluster.
+func Routes(name string, provided cloudprovider.Routes, cluster string) cloud.Routes {
+	return routes{provided, schemeOf(name), cluster}
 }
 
 // Behaviour implements cloud.Routes.
 func (routes) Behaviour() cloud.RouteBehaviour { return cloud.RouteBehaviour{DriftPeriod: routePeriod} }
 
-// Owns implements cloud.Routes: it owns any Node.
-func (routes) Owns(*corev1.Node) bool { return true }
+// Owns implements cloud.Routes.
+func (r routes) Owns(node *corev1.Node) bool { return r.scheme.permits(node) }
 
-// Members implements cloud.Routes: all Nodes, with the addresses in their status.
-func (routes) Members(_ context.Context, nodes []*corev1.Node) ([]cloud.RouteMember, error) {
+// Members implements cloud.Routes: the Nodes of the cloud, with the addresses in their status.
+func (r routes) Members(_ context.Context, nodes []*corev1.Node) ([]cloud.RouteMember, error) {
 	members := make([]cloud.RouteMember, 0, len(nodes))
 	for _, node := range nodes {
+		if !r.Owns(node) {
+			continue
+		}
 		members = append(members, cloud.RouteMember{
 			Node: node, Known: true, Confirmed: true, Addresses: cloud.InternalAddresses(node),
 		})

@@ -19,7 +19,7 @@ func (unreachable) ListRoutes(context.Context, string) ([]*cloudprovider.Route, 
 
 // TestUnsupportedRoutes: what such a cloud cannot do is an error.
 func TestUnsupportedRoutes(t *testing.T) {
-	routes := Routes(unreachable{}, "k1")
+	routes := Routes("plain", unreachable{}, "k1")
 	if err := routes.Replace(t.Context(), "", nil, nil); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("replacing all routes: %v", err)
 	}

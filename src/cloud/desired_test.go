@@ -10,11 +10,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cloud-provider/api"
 )
 
-// identify returns the id in a provider ID "test://id".
+// identify returns the id in a provider ID "test://id". "test://" names no machine.
 func identify(node *corev1.Node) (string, bool) {
-	return strings.CutPrefix(node.Spec.ProviderID, "test://")
+	id, ours := strings.CutPrefix(node.Spec.ProviderID, "test://")
+	if !ours {
+		return "", node.Spec.ProviderID == ""
+	}
+	return id, true
 }
 
 func node(name string, change ...func(*corev1.Node)) *corev1.Node {
@@ -29,7 +34,11 @@ func TestChooseTargets(t *testing.T) {
 	excluded := func(n *corev1.Node) { n.Labels = map[string]string{corev1.LabelNodeExcludeBalancers: ""} }
 	included := func(n *corev1.Node) { n.Labels = map[string]string{corev1.LabelNodeExcludeBalancers: "false"} }
 	otherCloud := func(n *corev1.Node) { n.Spec.ProviderID = "other://x" }
-	unknown := func(n *corev1.Node) { n.Spec.ProviderID = "" }
+	unmanaged := func(n *corev1.Node) { n.Spec.ProviderID = "" }
+	unknown := func(n *corev1.Node) {
+		n.Spec.ProviderID, n.Spec.Taints = "", []corev1.Taint{{Key: api.TaintExternalCloudProvider}}
+	}
+	invalid := func(n *corev1.Node) { n.Spec.ProviderID = "test://" }
 	deleting := func(n *corev1.Node) { n.DeletionTimestamp = &metav1.Time{} }
 	scalingDown := func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: TaintToBeDeleted}} }
 	notReady := func(n *corev1.Node) {
@@ -59,13 +68,23 @@ func TestChooseTargets(t *testing.T) {
 			Targets{Identities: []string{"b"}, Names: []string{"b"}, Excluded: []string{"a"},
 				ExcludedNames: []string{"a"}}},
 		{"without network is joining", []*corev1.Node{node("b", noNetwork), node("a")},
-			Targets{Identities: []string{"a"}, Names: []string{"a"}, Joining: []string{"b"},
-				JoiningNames: []string{"b"}, Incomplete: true}},
+			Targets{Identities: []string{"a"}, Names: []string{"a"}, Staying: []string{"b"},
+				StayingNames: []string{"b"}, Incomplete: true}},
 		{"label says not excluded", []*corev1.Node{node("a", included)}, Targets{Identities: []string{"a"},
 			Names: []string{"a"}}},
 		{"not yet identified", []*corev1.Node{node("a", unknown), node("b")}, Targets{Identities: []string{"b"},
 			Names: []string{"b"}, Incomplete: true, Unidentified: []string{"a"}}},
-		{"somebody else's", []*corev1.Node{node("b", otherCloud), node("a", otherCloud)},
+		{"without a valid provider ID", []*corev1.Node{node("a", invalid), node("b")},
+			Targets{Identities: []string{"b"}, Names: []string{"b"}, Incomplete: true, Unidentified: []string{"a"}}},
+		{"of another cloud", []*corev1.Node{node("b", otherCloud), node("a", otherCloud, excluded),
+			node("c", otherCloud, noNetwork)}, Targets{}},
+		{"of another cloud, beside ours", []*corev1.Node{node("b"), node("a", otherCloud)},
+			Targets{Identities: []string{"b"}, Names: []string{"b"}}},
+		{"unmanaged, beside ours", []*corev1.Node{node("a", unmanaged), node("b")},
+			Targets{Identities: []string{"b"}, Names: []string{"b"}}},
+		{"unmanaged, beside one that is not identified", []*corev1.Node{node("a", unmanaged), node("b", unknown)},
+			Targets{Incomplete: true, Unidentified: []string{"b"}}},
+		{"only unmanaged", []*corev1.Node{node("b", unmanaged), node("a", unmanaged), node("c", otherCloud)},
 			Targets{Incomplete: true, Unidentified: []string{"a", "b"}}},
 		{"excluded, without network", []*corev1.Node{node("a", noNetwork, excluded)}, Targets{}},
 		{"excluded and unidentified is no gap", []*corev1.Node{node("a", unknown, excluded)}, Targets{}},
@@ -84,8 +103,8 @@ func TestChooseTargets(t *testing.T) {
 func TestTargetsOn(t *testing.T) {
 	all := Targets{Identities: []string{"id-1", "id-2"}, Names: []string{"a", "b"}, Incomplete: true,
 		Unidentified: []string{"c"}}
-	withExcluded := Targets{Identities: []string{"id-1", "id-2"}, Names: []string{"a", "b"}, Joining: []string{"id-3"},
-		JoiningNames: []string{"j"}, Incomplete: true,
+	withExcluded := Targets{Identities: []string{"id-1", "id-2"}, Names: []string{"a", "b"}, Staying: []string{"id-3"},
+		StayingNames: []string{"j"}, Incomplete: true,
 		Excluded: []string{"id-7", "id-8"}, ExcludedNames: []string{"x", "y"}}
 	tests := []struct {
 		name  string
@@ -108,8 +127,8 @@ func TestTargetsOn(t *testing.T) {
 		{"all on nodes that are excluded", withExcluded, []string{"x", "z"}, Targets{Identities: []string{"id-7"},
 			Names: []string{"x"}, LastResort: true}},
 		{"on one that is excluded, and one that is joining", withExcluded, []string{"x", "j"},
-			Targets{Identities: []string{"id-7"}, Names: []string{"x"}, Joining: []string{"id-3"},
-				JoiningNames: []string{"j"}, Incomplete: true, LastResort: true}},
+			Targets{Identities: []string{"id-7"}, Names: []string{"x"}, Staying: []string{"id-3"},
+				StayingNames: []string{"j"}, Incomplete: true, LastResort: true}},
 		{"every node is excluded", Targets{Excluded: []string{"id-7"}, ExcludedNames: []string{"x"}}, []string{"x"},
 			Targets{Identities: []string{"id-7"}, Names: []string{"x"}, LastResort: true}},
 		{"every node is excluded, and the endpoint is on none", Targets{Excluded: []string{"id-7"},
@@ -125,17 +144,50 @@ func TestTargetsOn(t *testing.T) {
 		{"no node matches, and no endpoint", Targets{Incomplete: true, Unmatched: true}, nil,
 			Targets{Incomplete: true, Unmatched: true, NoEndpoints: true}},
 		{"one is joining", Targets{Identities: []string{"id-1"}, Names: []string{"a"},
-			Joining: []string{"id-2", "id-3"}, JoiningNames: []string{"b", "c"}}, []string{"a", "c"},
-			Targets{Identities: []string{"id-1"}, Names: []string{"a"}, Joining: []string{"id-3"},
-				JoiningNames: []string{"c"}, Incomplete: true}},
+			Staying: []string{"id-2", "id-3"}, StayingNames: []string{"b", "c"}}, []string{"a", "c"},
+			Targets{Identities: []string{"id-1"}, Names: []string{"a"}, Staying: []string{"id-3"},
+				StayingNames: []string{"c"}, Incomplete: true}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			ready := map[string]bool{}
-			for _, name := range tt.ready {
-				ready[name] = true
+			if diff := cmp.Diff(tt.want, tt.nodes.On(inSet(tt.ready), nil), withoutRanking); diff != "" {
+				t.Errorf("targets (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(tt.want, tt.nodes.On(ready), withoutRanking); diff != "" {
+		})
+	}
+}
+
+// inSet returns the set of the names.
+func inSet(names []string) map[string]bool {
+	set := map[string]bool{}
+	for _, name := range names {
+		set[name] = true
+	}
+	return set
+}
+
+// TestTargetsOnDraining: with the policy Local, draining nodes stay where they are targets, and are added nowhere.
+func TestTargetsOnDraining(t *testing.T) {
+	all := Targets{Identities: []string{"id-1", "id-2", "id-3"}, Names: []string{"a", "b", "c"},
+		Staying: []string{"id-4"}, StayingNames: []string{"j"}, Excluded: []string{"id-7"},
+		ExcludedNames: []string{"x"}}
+	tests := map[string]struct{ ready, draining, observed, want []string }{
+		"one that is a target":           {[]string{"b"}, []string{"a"}, []string{"id-1"}, []string{"id-1", "id-2"}},
+		"one that is none":               {[]string{"b"}, []string{"a"}, []string{"id-2"}, []string{"id-2"}},
+		"one that has drained":           {[]string{"b"}, nil, []string{"id-1", "id-2"}, []string{"id-2"}},
+		"one that does not exist":        {[]string{"b"}, []string{"z"}, []string{"id-1", "id-2"}, []string{"id-2"}},
+		"one without a network":          {[]string{"b"}, []string{"j"}, []string{"id-4"}, []string{"id-2", "id-4"}},
+		"one that is excluded":           {[]string{"b"}, []string{"x"}, []string{"id-7"}, []string{"id-2", "id-7"}},
+		"one of them is ready":           {[]string{"a"}, []string{"a"}, []string{"id-1"}, []string{"id-1"}},
+		"and the ready one only joins":   {[]string{"j"}, []string{"a"}, []string{"id-1"}, []string{"id-1"}},
+		"and the ready one is excluded":  {[]string{"x"}, []string{"a"}, []string{"id-1"}, []string{"id-1", "id-7"}},
+		"all that there are":             {nil, []string{"a"}, []string{"id-1", "id-3"}, []string{"id-1", "id-3"}},
+		"and the ready one is elsewhere": {[]string{"z"}, []string{"a"}, []string{"id-1"}, []string{"id-1"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := all.On(inSet(tt.ready), inSet(tt.draining)).Over(tt.observed)
+			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("targets (-want +got):\n%s", diff)
 			}
 		})
@@ -152,7 +204,7 @@ func TestTargetsOutside(t *testing.T) {
 	}{
 		{"one matches", one, one, one},
 		{"none matches", Targets{}, one, unmatched},
-		{"none matches, and one is joining", Targets{}, Targets{Joining: []string{"id-1"}, JoiningNames: []string{"a"},
+		{"none matches, and one is joining", Targets{}, Targets{Staying: []string{"id-1"}, StayingNames: []string{"a"},
 			Incomplete: true}, unmatched},
 		{"none matches, and one is not identified", Targets{}, Targets{Unidentified: []string{"a"}, Incomplete: true},
 			unmatched},
@@ -178,12 +230,12 @@ func TestTargetsOnly(t *testing.T) {
 	if diff := cmp.Diff(want, all.Only([]string{"id-2"}, nil), withoutRanking); diff != "" {
 		t.Errorf("one is missing (-want +got):\n%s", diff)
 	}
-	joining := Targets{Identities: []string{"b"}, Names: []string{"b"}, Joining: []string{"a", "c"},
-		JoiningNames: []string{"a", "c"}}
+	joining := Targets{Identities: []string{"b"}, Names: []string{"b"}, Staying: []string{"a", "c"},
+		StayingNames: []string{"a", "c"}}
 	if diff := cmp.Diff([]string{"a", "b", "c"}, joining.Machines()); diff != "" {
 		t.Errorf("all machines (-want +got):\n%s", diff)
 	}
-	want = Targets{Identities: []string{"b"}, Names: []string{"b"}, Joining: []string{"c"}, JoiningNames: []string{"c"},
+	want = Targets{Identities: []string{"b"}, Names: []string{"b"}, Staying: []string{"c"}, StayingNames: []string{"c"},
 		Incomplete: true}
 	if diff := cmp.Diff(want, joining.Only([]string{"b", "c"}, nil), withoutRanking); diff != "" {
 		t.Errorf("one that joins is missing (-want +got):\n%s", diff)
@@ -225,11 +277,11 @@ func TestTargetsOver(t *testing.T) {
 		{"incomplete but not empty wins", Targets{Identities: []string{"c"}, Incomplete: true}, []string{"c"}},
 		{"empty because nothing is known keeps the observed", Targets{Incomplete: true}, observed},
 		{"truly none empties", Targets{}, nil},
-		{"who is joining and there stays", Targets{Identities: []string{"c"}, Joining: []string{"b"}},
+		{"who is joining and there stays", Targets{Identities: []string{"c"}, Staying: []string{"b"}},
 			[]string{"b", "c"}},
-		{"who is joining and not there is not added", Targets{Identities: []string{"a"}, Joining: []string{"z"}},
+		{"who is joining and not there is not added", Targets{Identities: []string{"a"}, Staying: []string{"z"}},
 			[]string{"a"}},
-		{"all are joining", Targets{Joining: []string{"z"}, Incomplete: true}, observed},
+		{"all are joining", Targets{Staying: []string{"z"}, Incomplete: true}, observed},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

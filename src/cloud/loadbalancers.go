@@ -16,7 +16,7 @@ import (
 //
 // It never waits until the cloud has finished something: a Comparison contains what to wait for.
 type LoadBalancers interface {
-	// Identify returns which machine a Node is.
+	// Identify returns which machine a Node is: see the type [Identify].
 	Identify(node *corev1.Node) (identity string, ours bool)
 	// NodeSelector returns which Nodes the Service chooses as targets; nil chooses every Node. The error is that the
 	// setting cannot be used: then the targets are not known, and do not change. Diff reports the error as a notice,

@@ -99,7 +99,7 @@ func (t Targets) rankingOf(machines []string) *ranking {
 func (t Targets) among(chosen []string) Targets {
 	t.machines, t.lastOnly = nil, nil
 	t.Identities, t.Names = matching(chosen, t.Identities, t.Names)
-	t.Joining, t.JoiningNames = matching(chosen, t.Joining, t.JoiningNames)
+	t.Staying, t.StayingNames = matching(chosen, t.Staying, t.StayingNames)
 	t.Unknown, t.UnknownNames = matching(chosen, t.Unknown, t.UnknownNames)
 	return t
 }
@@ -107,7 +107,7 @@ func (t Targets) among(chosen []string) Targets {
 // DependOn reports whether Subset would choose other targets if these were not those in the cloud, apart from targets
 // that it postpones. The observed ones are sorted.
 func (t Targets) DependOn(observed []string) bool {
-	if len(common(t.Joining, observed)) > 0 || len(common(t.Unknown, observed)) > 0 {
+	if len(common(t.Staying, observed)) > 0 || len(common(t.Unknown, observed)) > 0 {
 		return true
 	}
 	if t.ranking == nil {

@@ -34,9 +34,9 @@ func TestIfAllExisted(t *testing.T) {
 			}
 		}
 		want := ChooseTargets(nodes, byName).Subset(uidOf(service), limit, observed, nil)
-		if fmt.Sprint(got.Identities, got.Names, got.Joining) != fmt.Sprint(want.Identities, want.Names, want.Joining) {
+		if fmt.Sprint(got.Identities, got.Names, got.Staying) != fmt.Sprint(want.Identities, want.Names, want.Staying) {
 			t.Errorf("%d of %v without %v, observed %v: %v and %v, want %v and %v", limit, targets.Machines(), missing,
-				observed, got.Identities, got.Joining, want.Identities, want.Joining)
+				observed, got.Identities, got.Staying, want.Identities, want.Staying)
 		}
 		for _, machine := range missing {
 			if contains(want.Identities, machine) {

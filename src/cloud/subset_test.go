@@ -221,8 +221,8 @@ func TestSubsetWithUncertainTargets(t *testing.T) {
 			names[:3]},
 		"no network for any target": {ChooseTargets(setNetwork(observed...), byName), observed,
 			slices.Sorted(slices.Values(slices.Concat(observed, withoutThem)))},
-		"one machine of two Nodes": {Targets{Identities: names, Names: names, Joining: observed[:1],
-			JoiningNames: []string{"other"}}, names, observed},
+		"one machine of two Nodes": {Targets{Identities: names, Names: names, Staying: observed[:1],
+			StayingNames: []string{"other"}}, names, observed},
 		"nothing known":   {Targets{Incomplete: true}, names, names},
 		"without ranking": {Targets{Identities: names, Names: names}, nil, observed},
 	} {

@@ -70,8 +70,8 @@ func TestElsewhereIsNoRoute(t *testing.T) {
 // TestElsewhereIsNoTarget: the machine does not become a destination.
 func TestElsewhereIsNoTarget(t *testing.T) {
 	eachElsewhere(t, func(r *rig, c *Cloud, elsewhere *corev1.Node) {
-		_, ours := c.balancers.Identify(elsewhere)
-		want(r, "is ours", ours, false)
+		identity, _ := c.balancers.Identify(elsewhere)
+		want(r, "identity", identity, "")
 		identity, ours := c.balancers.Identify(node("own"))
 		want(r, "identity of another Node", identity, "own")
 		want(r, "another Node is ours", ours, true)
@@ -95,5 +95,19 @@ func TestElsewhereIsNotLabelled(t *testing.T) {
 		})
 		synctest.Wait()
 		want(r, "writes after a change", len(r.server.Writes()), 2)
+	})
+}
+
+// TestIdentify: a Node without a provider ID may get one of this cloud, and one of another cloud never does.
+func TestIdentify(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		c := r.start()
+		for id, ours := range map[string]bool{"": true, "ironcore://other/a": true, "aws:///eu-1a/i-1": false} {
+			one := node("a")
+			one.Spec.ProviderID = id
+			identity, is := c.balancers.Identify(one)
+			want(r, "identity of "+id, identity, "")
+			want(r, "is ours: "+id, is, ours)
+		}
 	})
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/balancer"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/label"
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/providerid"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/store"
 )
 
@@ -25,10 +26,14 @@ type loadBalancers struct {
 	store  *store.Store
 }
 
-// Identify returns the name of the machine of a Node. A machine with the label of another cluster is not ours.
+// Identify returns the name of the machine of a Node, unless the machine has the label of another cluster. A Node is
+// ours until it has the provider ID of another cloud.
 func (l *loadBalancers) Identify(node *corev1.Node) (identity string, ours bool) {
 	machine, _, err := l.store.MachineOf(node)
-	return machine, err == nil
+	if err != nil {
+		return "", node.Spec.ProviderID == "" || providerid.Owned(node.Spec.ProviderID)
+	}
+	return machine, true
 }
 
 // NodeSelector implements cloud.LoadBalancers. A Service cannot choose its Nodes.

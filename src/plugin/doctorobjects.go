@@ -38,7 +38,7 @@ func (d *doctor) checkNodes(ctx context.Context) {
 			d.addOf("node", "node/"+one.Name, CheckProblem, problem.Reason+": "+problem.Message,
 				nextOf(problem.Reason, "See kubectl describe node "+one.Name+"."))
 		}
-		if one.Uninitialised && len(one.Problems) == 0 {
+		if one.Uninitialised && one.Managed && len(one.Problems) == 0 {
 			d.addOf("node", "node/"+one.Name, CheckWarning, "It is not initialised: no pods are scheduled to it.",
 				"If this takes longer than a minute, see whether the cloud controller manager runs.")
 		}

@@ -110,7 +110,7 @@ func newNodeState(ctx context.Context, from *session, changes node.Preview, fate
 		Zone:      cmp.Or(one.Labels[corev1.LabelTopologyZone], changes.Machine.Zone),
 		Type:      cmp.Or(one.Labels[corev1.LabelInstanceTypeStable], changes.Machine.Type),
 		Addresses: nodeAddresses(one), Problems: []Problem{},
-		Uninitialised: slices.ContainsFunc(one.Spec.Taints, isUninitialised)}
+		Uninitialised: cloud.Uninitialised(one)}
 	state.Machine = machineOf(offered.Name, cmp.Or(one.Spec.ProviderID, changes.Machine.ProviderID))
 	for _, problem := range changes.Problems {
 		state.Problems = append(state.Problems, Problem(problem))
@@ -130,6 +130,7 @@ func newNodeState(ctx context.Context, from *session, changes node.Preview, fate
 func (n *NodeState) addFate(fate nodelifecycle.Preview) {
 	notReady := n.Status == statusNotReady
 	switch {
+	case !n.Managed: // it is of another cloud
 	case fate.State == cloud.MachineGone && !notReady:
 		n.add("MachineGone", fmt.Sprintf("The cloud has no machine %s, although the Node is ready. Check that the "+
 			"configuration names the right organisation, project and network, and that the Node's provider ID is "+
@@ -191,10 +192,6 @@ func statusOf(one *corev1.Node) string {
 		return statusShutDown
 	}
 	return statusNotReady
-}
-
-func isUninitialised(taint corev1.Taint) bool {
-	return taint.Key == cloudproviderapi.TaintExternalCloudProvider
 }
 
 // machineOf returns the identity in a provider ID of the cloud. That of another cloud is returned as it is.

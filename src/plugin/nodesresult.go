@@ -44,7 +44,7 @@ type Problem struct {
 	Message string `json:"message"`
 }
 
-// NodeSummary counts Nodes.
+// NodeSummary counts the Nodes of this cloud.
 type NodeSummary struct {
 	Nodes    int `json:"nodes"`
 	Ready    int `json:"ready"`
@@ -53,8 +53,12 @@ type NodeSummary struct {
 }
 
 func summaryOf(states []NodeState) NodeSummary {
-	summary := NodeSummary{Nodes: len(states)}
+	var summary NodeSummary
 	for _, one := range states {
+		if !one.Managed && len(one.Problems) == 0 {
+			continue
+		}
+		summary.Nodes++
 		if one.Status == statusReady {
 			summary.Ready++
 		}

@@ -21,8 +21,8 @@ func (b *balancers) existingTargets(ctx context.Context, targets cloud.Targets) 
 	return targets.Only(existing, unsure), nil
 }
 
-// identify returns the identity of a Node's machine.
-func identify(node *corev1.Node) (string, bool) {
+// identify returns the identity of a Node's machine. A Node is ours until it has the provider ID of another cloud.
+func identify(node *corev1.Node) (identity string, ours bool) {
 	machine, err := providerid.Machine(node.Spec.ProviderID)
-	return machine, err == nil
+	return machine, err == nil || node.Spec.ProviderID == "" || providerid.Owned(node.Spec.ProviderID)
 }

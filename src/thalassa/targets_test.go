@@ -13,6 +13,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	cloudproviderapi "k8s.io/cloud-provider/api"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
@@ -36,6 +37,8 @@ func TestNodesLeftOutAreReported(t *testing.T) {
 		l := newLab(t, emulator.Config{})
 		web, good := service("web", 80), l.nodes("a", "b")
 		mute, gone := named("mute", ""), named("gone", providerid.Of("vm-gone"))
+		mute.Spec.Taints = []corev1.Taint{{Key: cloudproviderapi.TaintExternalCloudProvider}}
+		elsewhere, hybrid := named("elsewhere", "aws:///eu-1a/i-1"), named("hybrid", "")
 		expect := func(what string, nodes []*corev1.Node, parts ...string) {
 			t.Helper()
 			for range 3 {
@@ -61,6 +64,7 @@ func TestNodesLeftOutAreReported(t *testing.T) {
 		expect("the same ones in another order", slices.Concat([]*corev1.Node{gone, mute}, good))
 		expect("one of three", slices.Concat(good, []*corev1.Node{gone}), "gone")
 		expect("all are usable", good)
+		expect("all are usable, and two are of other clouds", slices.Concat(good, []*corev1.Node{elsewhere, hybrid}))
 		expect("that one again", slices.Concat(good, []*corev1.Node{gone}), "gone")
 		expect("nobody", nil)
 	})
@@ -208,4 +212,19 @@ func TestMachineThatCannotBeAskedFor(t *testing.T) {
 			t.Errorf("once it is known, the other Service leads to %v", got)
 		}
 	})
+}
+
+// TestIdentify: a Node without a provider ID may get one of this cloud, and one of another cloud never does.
+func TestIdentify(t *testing.T) {
+	for id, want := range map[string]struct {
+		identity string
+		ours     bool
+	}{
+		"thalassacloud://vm-1": {"vm-1", true}, "": {"", true}, "thalassacloud://no machine": {"", true},
+		"aws:///eu-1a/i-1": {"", false}, "thalassa://vm-1": {"", false}, "vm-1": {"", false},
+	} {
+		if identity, ours := identify(named("a", id)); identity != want.identity || ours != want.ours {
+			t.Errorf("%q: identity %q, ours %t; want %q, %t", id, identity, ours, want.identity, want.ours)
+		}
+	}
 }

@@ -24,7 +24,11 @@ type write struct{ LoadBalancer LoadBalancer }
 
 // Identify implements cloud.LoadBalancers.
 func (loadBalancers) Identify(node *corev1.Node) (identity string, ours bool) {
-	return strings.CutPrefix(node.Spec.ProviderID, prefix)
+	identity, ours = strings.CutPrefix(node.Spec.ProviderID, prefix)
+	if !ours {
+		return "", node.Spec.ProviderID == ""
+	}
+	return identity, true
 }
 
 // NodeSelector implements cloud.LoadBalancers.

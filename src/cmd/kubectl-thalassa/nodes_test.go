@@ -126,6 +126,30 @@ func TestNodesWithProblems(t *testing.T) {
 		slices.Contains(strings.Fields(reasons(r.nodesAsJSON()["d"])), "MachineGone"), true)
 }
 
+// TestNodesOfOtherClouds: they are shown, and are neither counted nor problems, whatever their state is.
+func TestNodesOfOtherClouds(t *testing.T) {
+	r := newRig(t)
+	r.ready(corev1.ConditionTrue, "a", "b")
+	for name, id := range map[string]string{"elsewhere": "aws:///eu-1a/i-1", "hybrid": ""} {
+		r.addUnknownNode(name)
+		r.ready(corev1.ConditionUnknown, name)
+		r.changeNode(name, func(node *corev1.Node) {
+			if node.Spec.ProviderID = id; id == "" {
+				node.Spec.Taints = nil
+			}
+		})
+	}
+	shown := r.run("nodes")
+	wantText(r, "the Nodes", shown.out, "Node elsewhere", "Node hybrid", "It is not a Node of this cloud",
+		"2 Nodes, 2 ready, 0 with problems.")
+	want(r, "exit code", shown.code, 0)
+	for _, line := range strings.Split(r.run("doctor").out, "\n") {
+		if strings.Contains(line, "elsewhere") || strings.Contains(line, "hybrid") {
+			t.Errorf("doctor shows %q", line)
+		}
+	}
+}
+
 // TestNodesInATerminal: rows fit the width of the terminal. With -o wide, identities are complete.
 func TestNodesInATerminal(t *testing.T) {
 	r := newRig(t)

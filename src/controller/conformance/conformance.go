@@ -57,6 +57,7 @@ func Run(t *testing.T, newCloud func(*testing.T) Cloud) {
 		"a stopped machine taints its Node":                            stoppedMachine,
 		"the Node of a deleted machine is deleted":                     deletedMachine,
 		"a Node that is ready is not deleted":                          readyNodeStays,
+		"Nodes of other clouds are ignored":                            otherClouds,
 		"a Service gets a load balancer":                               serviceLifeCycle,
 		"targets follow the Nodes":                                     targetsFollowNodes,
 		"a target that was removed in the cloud is added":              removedTarget,

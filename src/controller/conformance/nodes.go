@@ -1,9 +1,13 @@
 package conformance
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	cloudproviderapi "k8s.io/cloud-provider/api"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
@@ -62,4 +66,44 @@ func readyNodeStays(r *rig) {
 	r.cloud.DeleteMachine("b")
 	workerpooltest.Pass(time.Hour)
 	want(r, "Node exists", r.nodeExists("b"), true)
+}
+
+// otherClouds: Nodes of other clouds beside those of this cloud get nothing, and cause nothing: no target, route,
+// condition, event, deletion, or count.
+func otherClouds(r *rig) {
+	others := r.registerOthers()
+	r.addService("web")
+	r.start()
+	workerpooltest.Pass(time.Hour)
+	r.wantLoadBalancer("beside Nodes of other clouds", 80, "a", "b")
+	want(r, "targets are missing", meta.IsStatusConditionFalse(r.service().Status.Conditions, string(cloud.Nodes)),
+		false)
+	for _, was := range others {
+		want(r, "Node exists: "+was.Name, r.nodeExists(was.Name), true)
+		want(r, "next hop of "+was.Name, r.cloud.NextHop(r.podsOf(was.Name)), "")
+		is := workerpooltest.Node(r, r.cluster, was.Name)
+		want(r, "Node is unchanged: "+was.Name, equality.Semantic.DeepEqual(was, is), true)
+	}
+	want(r, "Nodes with a machine", r.count("node_lifecycle_nodes"), 2)
+	want(r, "Nodes that wait", r.count("node_controller_uninitialised"), 0)
+	want(r, "Nodes without a route", r.count("node_route_nodes_without_route"), 0)
+}
+
+// registerOthers creates Nodes of other clouds, and returns them.
+func (r *rig) registerOthers() (nodes []*corev1.Node) {
+	r.Helper()
+	changes := map[string]func(*corev1.Node){
+		"elsewhere": func(n *corev1.Node) { n.Spec.ProviderID, n.Spec.Taints = "aws:///eu-1a/i-1", nil },
+		"not-ready": func(n *corev1.Node) {
+			n.Spec.ProviderID, n.Spec.Taints = "gce://project/zone/vm", nil
+			n.Status.Conditions[0].Status = corev1.ConditionUnknown
+		},
+		"waiting": func(n *corev1.Node) { n.Spec.ProviderID = "azure:///subscriptions/vm" },
+		"hybrid":  func(n *corev1.Node) { n.Spec.Taints = nil },
+	}
+	for _, name := range slices.Sorted(maps.Keys(changes)) {
+		r.register(name, changes[name])
+		nodes = append(nodes, workerpooltest.Node(r, r.cluster, name))
+	}
+	return nodes
 }

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,6 +35,7 @@ type rig struct {
 	offered *cloud.Cloud // of the current process
 	cluster *fake.Clientset
 	process *workerpooltest.Process
+	counts  *prometheus.Registry // the metrics of the current process
 	made    int
 	// expected are the reasons of warnings that the test causes.
 	expected []string
@@ -104,6 +106,8 @@ func (r *rig) controllers(factory informers.SharedInformerFactory) ([]func(conte
 	if err != nil {
 		return nil, err
 	}
+	r.counts = prometheus.NewRegistry()
+	r.counts.MustRegister(slices.Concat(nodes.Collectors(), lifecycle.Collectors(), routes.Collectors())...)
 	return []func(context.Context){nodes.Run, lifecycle.Run, routes.Run,
 		func(ctx context.Context) { services.Run(ctx, 1) }}, nil
 }
@@ -122,8 +126,8 @@ func (r *rig) join(name string) {
 	r.register(name)
 }
 
-// register creates a Node as its kubelet does: ready, and not initialised.
-func (r *rig) register(name string) {
+// register creates a Node as its kubelet does: ready, and not initialised, apart from these changes.
+func (r *rig) register(name string, changes ...func(*corev1.Node)) {
 	r.Helper()
 	r.made++
 	cidr := fmt.Sprintf("10.244.%d.0/24", r.made)
@@ -135,9 +139,29 @@ func (r *rig) register(name string) {
 		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
 			{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastHeartbeatTime: metav1.Now()}}},
 	}
+	for _, change := range changes {
+		change(created)
+	}
 	if _, err := r.cluster.CoreV1().Nodes().Create(r.Context(), created, metav1.CreateOptions{}); err != nil {
 		r.Fatal(err)
 	}
+}
+
+// count returns the sum of the values of a metric.
+func (r *rig) count(name string) (sum float64) {
+	r.Helper()
+	families, err := r.counts.Gather()
+	if err != nil {
+		r.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() == name {
+			for _, one := range family.GetMetric() {
+				sum += one.GetGauge().GetValue()
+			}
+		}
+	}
+	return sum
 }
 
 // setReady changes the Ready condition of a Node.

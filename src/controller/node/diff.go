@@ -76,7 +76,7 @@ func (d *difference) initialisationProblem(node *corev1.Node, machine cloud.Mach
 }
 
 // waiting says that a Node is not initialised.
-func waiting(node *corev1.Node) bool { return slices.ContainsFunc(node.Spec.Taints, uninitialised) }
+func waiting(node *corev1.Node) bool { return cloud.Uninitialised(node) }
 
 func uninitialised(taint corev1.Taint) bool { return taint.Key == api.TaintExternalCloudProvider }
 

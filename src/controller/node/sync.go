@@ -50,10 +50,6 @@ func (c *Controller) foreign(node *corev1.Node) bool {
 	return node.Spec.ProviderID != "" && !c.provider.Owns(node.Spec.ProviderID)
 }
 
-// unmanaged says that a Node has neither a provider ID nor the taint for uninitialised Nodes. A user may have removed
-// the taint.
-func unmanaged(node *corev1.Node) bool { return node.Spec.ProviderID == "" && !waiting(node) }
-
 // sync writes what differs in one Node, and reports problems.
 func (c *Controller) sync(ctx context.Context, node *corev1.Node) error {
 	d, err := c.claimed(ctx, node)
@@ -152,7 +148,7 @@ func isManaged(node *corev1.Node, machine cloud.Machine, err error) bool {
 	if errors.Is(err, cloud.ErrOtherCloud) {
 		return false
 	}
-	return !unmanaged(node) || (err == nil && sameMachine(node, machine))
+	return !cloud.Unmanaged(node) || (err == nil && sameMachine(node, machine))
 }
 
 // sameMachine says whether the Node has an address of the machine. In this case it is the same machine, and not only

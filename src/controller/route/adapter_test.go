@@ -66,7 +66,7 @@ func TestLibraryCloud(t *testing.T) {
 				Blackhole: true},
 			{TargetNode: "a", DestinationCIDR: "strange"},
 		}
-		r.startWith(adapter.Routes(provided, "k1"))
+		r.startWith(adapter.Routes("plain", provided, "k1"))
 		calls := provided.takeCalls()
 		for _, want := range []string{"create uid-a a 10.244.1.0/24", "delete gone 10.244.9.0/24",
 			"delete a 10.244.8.0/24"} {
@@ -91,7 +91,7 @@ func TestAddressesOfLibraryCloud(t *testing.T) {
 			EnableNodeAddresses: true,
 			TargetNodeAddresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.7"}}}}}
 		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
-		r.startWith(adapter.Routes(provided, "k1"))
+		r.startWith(adapter.Routes("plain", provided, "k1"))
 		wantIs(r, "writes", provided.takeCalls(), "delete a 10.244.1.0/24, create uid-a a 10.244.1.0/24")
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/patch"
 )
@@ -160,8 +161,8 @@ func (c *Controller) writeCondition(ctx context.Context, name string) {
 	if err != nil {
 		return
 	}
-	if conditionOf(node) == (condition{}) && len(podCIDRs(node)) > 0 && !uninitialised(node) && !c.excludes(node) &&
-		c.provider.Owns(node) {
+	if conditionOf(node) == (condition{}) && len(podCIDRs(node)) > 0 && !cloud.Uninitialised(node) &&
+		!c.excludes(node) && c.provider.Owns(node) {
 		c.conditions.set(node.UID, pending())
 	}
 	record := c.conditions.get(node.UID)
@@ -189,8 +190,8 @@ func (c *Controller) writeCondition(ctx context.Context, name string) {
 // would ever be scheduled to them. It does not change conditions of other writers, or Nodes of other clouds.
 func (c *Controller) clearConditions(nodes []*corev1.Node) {
 	for _, node := range nodes {
-		if current := conditionOf(node); c.excludes(node) && current.status == corev1.ConditionTrue &&
-			current.reason == noRoutesCreated {
+		if current := conditionOf(node); c.excludes(node) && c.provider.Owns(node) &&
+			current.status == corev1.ConditionTrue && current.reason == noRoutesCreated {
 			c.setCondition(node, condition{corev1.ConditionFalse, routesCreated, "No routes are made for this Node"})
 		}
 	}

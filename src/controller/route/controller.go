@@ -143,7 +143,7 @@ func (c *Controller) sameInput(was, is *corev1.Node) bool {
 // sameRoutes says whether nothing differs that the routes of a Node follow from.
 func (c *Controller) sameRoutes(was, is *corev1.Node) bool {
 	return was.UID == is.UID && was.Spec.ProviderID == is.Spec.ProviderID && c.excludes(was) == c.excludes(is) &&
-		uninitialised(was) == uninitialised(is) && slices.Equal(podCIDRs(was), podCIDRs(is)) &&
+		cloud.Uninitialised(was) == cloud.Uninitialised(is) && slices.Equal(podCIDRs(was), podCIDRs(is)) &&
 		slices.Equal(was.Status.Addresses, is.Status.Addresses)
 }
 

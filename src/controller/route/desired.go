@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/cloud-provider/api"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
@@ -100,7 +99,7 @@ func newDesired(cluster cloud.PodNetwork, nodes []*corev1.Node, shortest nodeipa
 			d.addOther(node)
 			continue
 		}
-		if member.Confirmed && !uninitialised(node) {
+		if member.Confirmed && !cloud.Uninitialised(node) {
 			for _, address := range member.Addresses {
 				d.addresses[address] = true
 			}
@@ -155,7 +154,7 @@ func (d *desired) addNetwork(member cloud.RouteMember, text string, cidrs []neti
 	r := desiredRoute{node: node, destination: destination, gateways: ofFamily(member.Addresses, destination),
 		oversized: !shortest.Allows(destination)}
 	switch {
-	case len(r.gateways) == 0 && (!member.Known || uninitialised(node)):
+	case len(r.gateways) == 0 && (!member.Known || cloud.Uninitialised(node)):
 		return
 	case !cloud.Inside(destination, cidrs):
 		report(reasonOutside, "No route to %s: it is not within --cluster-cidr, and routes to other networks are not "+
@@ -196,13 +195,6 @@ func (d desired) nodes() map[string]bool {
 		names[name] = true
 	}
 	return names
-}
-
-// uninitialised says that the Node is not initialised, so that its addresses are not known yet.
-func uninitialised(node *corev1.Node) bool {
-	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
-		return t.Key == api.TaintExternalCloudProvider
-	})
 }
 
 // podCIDRs are the pod networks of a Node.

@@ -147,7 +147,7 @@ func TestUnconfirmedNodesAfterRestart(t *testing.T) {
 func TestNodeIsConfirmed(t *testing.T) {
 	withUnconfirmedNode(t, func(r *rig) {
 		r.cloud.set(func(c *fakeCloud) { c.unconfirmed = "" })
-		if uninitialised(r.node("x")) {
+		if cloud.Uninitialised(r.node("x")) {
 			r.changeNode("x", func(n *corev1.Node) { n.Spec.Taints = nil })
 		} else {
 			r.nextPeriod()
@@ -242,5 +242,20 @@ func TestRouteOfUnconfirmedNode(t *testing.T) {
 		r.nextPeriod()
 		wantIs(r, "routes without it", r.routes(), "main 10.244.5.0/24 by 10.0.0.8")
 		wantIs(r, "condition without it", r.condition("x"), created)
+	})
+}
+
+// TestExcludedNodeOfAnotherCloud: the condition of such a Node is another controller's, whose reasons are the same.
+func TestExcludedNodeOfAnotherCloud(t *testing.T) {
+	inRig(t, func(r *rig) {
+		one := node("h", "10.0.0.77", "10.244.77.0/24")
+		one.Spec.ProviderID = "aws:///eu-1a/i-1"
+		one.Annotations = map[string]string{"k8s.example.com/exclude-from-routes": "true"}
+		one.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeNetworkUnavailable,
+			Status: corev1.ConditionTrue, Reason: noRoutesCreated}}
+		r.join(one, node("a", "10.0.0.1", "10.244.1.0/24"))
+		r.start()
+		<-time.After(4 * driftPeriod)
+		wantIs(r, "condition", r.condition("h"), unavailable)
 	})
 }

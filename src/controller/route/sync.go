@@ -161,7 +161,7 @@ func (c *Controller) updateOwned(result *outcome) {
 // Node.
 func retryUnknownMachines(members []cloud.RouteMember, result *outcome) {
 	for _, member := range members {
-		if !member.Known && !uninitialised(member.Node) && len(podCIDRs(member.Node)) > 0 {
+		if !member.Known && !cloud.Uninitialised(member.Node) && len(podCIDRs(member.Node)) > 0 {
 			age := time.Since(member.Node.CreationTimestamp.Time)
 			result.retryAfter(min(max(age, minRetryDelay), maxRetryDelay))
 		}

@@ -99,7 +99,8 @@ func (r *rig) startAdapter(provided *fakeProvider) {
 	factory.WaitForCacheSyncWithContext(r.Context())
 	r.behaviour = cloud.LoadBalancerBehaviour{PollInterval: 5 * time.Second, SlowAfter: 5 * time.Minute,
 		Drift: cloud.Repair}
-	r.startWith(adapter.LoadBalancers(provided, "kubernetes", func() corelisters.NodeLister { return lister }), 2)
+	nodes := func() corelisters.NodeLister { return lister }
+	r.startWith(adapter.LoadBalancers("plain", provided, "kubernetes", nodes), 2)
 }
 
 // TestAdapterCalls: the adapter calls the provider for changes only.

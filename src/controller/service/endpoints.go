@@ -56,18 +56,49 @@ func Slim(object any) (any, error) {
 	return slice, nil
 }
 
-// addReadyNodes adds the nodes on which the slice has an endpoint that is ready and not terminating. The name of the
-// node is "" for an endpoint that names none.
-func addReadyNodes(nodes map[string]bool, slice *discoveryv1.EndpointSlice) {
-	for _, endpoint := range slice.Endpoints {
-		// "nil should be interpreted as true". An endpoint that is terminating is ready only if the Service has
-		// publishNotReadyAddresses (discovery/v1, EndpointConditions).
-		ready := endpoint.Conditions.Ready == nil || *endpoint.Conditions.Ready
-		terminating := endpoint.Conditions.Terminating != nil && *endpoint.Conditions.Terminating
-		if ready && !terminating {
-			nodes[ptr.Deref(endpoint.NodeName, "")] = true
+// endpointNodes are the nodes that have endpoints of a Service, by name; "" if an endpoint names none.
+type endpointNodes struct {
+	ready map[string]bool // those with an endpoint that is ready and not terminating
+	// draining are those without such an endpoint, and with one that serves and is terminating: kube-proxy sends
+	// traffic to it.
+	draining map[string]bool
+}
+
+// nodesOf returns the nodes that have endpoints in slices.
+func nodesOf(all ...*discoveryv1.EndpointSlice) endpointNodes {
+	nodes := endpointNodes{ready: map[string]bool{}, draining: map[string]bool{}}
+	for _, slice := range all {
+		for _, endpoint := range slice.Endpoints {
+			nodes.add(ptr.Deref(endpoint.NodeName, ""), endpoint.Conditions)
 		}
 	}
+	maps.DeleteFunc(nodes.draining, func(name string, _ bool) bool { return nodes.ready[name] })
+	return nodes
+}
+
+// add adds the node of an endpoint.
+func (n endpointNodes) add(name string, conditions discoveryv1.EndpointConditions) {
+	// "nil should be interpreted as true". An endpoint that is terminating is ready only if the Service has
+	// publishNotReadyAddresses (discovery/v1, EndpointConditions).
+	terminating := ptr.Deref(conditions.Terminating, false)
+	if ptr.Deref(conditions.Ready, true) && !terminating {
+		n.ready[name] = true
+	}
+	if ptr.Deref(conditions.Serving, true) && terminating {
+		n.draining[name] = true
+	}
+}
+
+// leaves reports whether a node has no more endpoint that serves.
+func (n endpointNodes) leaves(after endpointNodes) bool {
+	for _, nodes := range []map[string]bool{n.ready, n.draining} {
+		for name := range nodes {
+			if !after.ready[name] && !after.draining[name] {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // endpoints are the EndpointSlices of all Services.
@@ -116,31 +147,31 @@ func (c *Controller) resyncAfterEndpoints(ctx context.Context) {
 	c.enqueueAll(slices.DeleteFunc(c.states.keys(), func(key string) bool { return !c.isLocal(key) }), false)
 }
 
-// readyNodesOf returns the nodes on which a Service has a ready endpoint, with "" if a ready endpoint names none.
-func readyNodesOf(endpoints cache.Indexer, key string) (map[string]bool, error) {
+// endpointNodesOf returns the nodes that have endpoints of a Service.
+func endpointNodesOf(endpoints cache.Indexer, key string) (endpointNodes, error) {
 	found, err := endpoints.ByIndex(serviceIndex, key)
 	if err != nil {
-		return nil, fmt.Errorf("looking for the endpoints of Service %s: %w", key, err)
+		return endpointNodes{}, fmt.Errorf("looking for the endpoints of Service %s: %w", key, err)
 	}
-	nodes := map[string]bool{}
+	var all []*discoveryv1.EndpointSlice
 	for _, object := range found {
 		if slice, ok := object.(*discoveryv1.EndpointSlice); ok {
-			addReadyNodes(nodes, slice)
+			all = append(all, slice)
 		}
 	}
-	return nodes, nil
+	return nodesOf(all...), nil
 }
 
-// endpointsDiffer reports whether a change of a slice changes the set of nodes with ready endpoints, and whether a node
-// was removed from it. Before or after may be nil.
+// endpointsDiffer reports whether a change of a slice changes the nodes with endpoints, and whether a node has no more
+// endpoint that serves. Before or after may be nil.
 func endpointsDiffer(before, after *discoveryv1.EndpointSlice) (differs, removed bool) {
-	was, is := map[string]bool{}, map[string]bool{}
+	was, is := nodesOf(), nodesOf()
 	if before != nil {
-		addReadyNodes(was, before)
+		was = nodesOf(before)
 	}
 	if after != nil {
-		addReadyNodes(is, after)
+		is = nodesOf(after)
 	}
-	removed = anyRemoved(slices.Sorted(maps.Keys(was)), slices.Sorted(maps.Keys(is)))
-	return removed || len(was) != len(is), removed
+	differs = !maps.Equal(was.ready, is.ready) || !maps.Equal(was.draining, is.draining)
+	return differs, was.leaves(is)
 }

@@ -12,14 +12,15 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// endpoint returns an endpoint on a node; "" for none. In conditions, "r" and "t" mean that ready or terminating is
-// true, and "R" and "T" that it is false. Otherwise it is nil.
+// endpoint returns an endpoint on a node; "" for none. In conditions, "r", "s" and "t" mean that ready, serving or
+// terminating is true, and "R", "S" and "T" that it is false. Otherwise it is nil.
 func endpoint(node, conditions string) discoveryv1.Endpoint {
 	var e discoveryv1.Endpoint
 	if node != "" {
 		e.NodeName = &node
 	}
-	for letter, into := range map[string]**bool{"r": &e.Conditions.Ready, "t": &e.Conditions.Terminating} {
+	for letter, into := range map[string]**bool{"r": &e.Conditions.Ready, "s": &e.Conditions.Serving,
+		"t": &e.Conditions.Terminating} {
 		if strings.Contains(strings.ToLower(conditions), letter) {
 			is := strings.Contains(conditions, letter)
 			*into = &is
@@ -37,50 +38,60 @@ func sliceOf(name, service string, endpoints ...discoveryv1.Endpoint) *discovery
 	return s
 }
 
-func TestAddReadyNodes(t *testing.T) {
+// texts returns the names of nodes with ready endpoints, and of draining ones.
+func (n endpointNodes) texts() (ready, draining string) {
+	text := func(names map[string]bool) string { return strings.Join(slices.Sorted(maps.Keys(names)), " ") }
+	return text(n.ready), text(n.draining)
+}
+
+// TestNodesOf: nodes have ready endpoints, or are draining if they have only such as are terminating and serve.
+func TestNodesOf(t *testing.T) {
 	tests := map[string]struct {
-		endpoint discoveryv1.Endpoint
-		want     string
+		endpoints       []discoveryv1.Endpoint
+		ready, draining string
 	}{
-		"no information whether":     {endpoint("a", ""), "a"},
-		"ready":                      {endpoint("a", "r"), "a"},
-		"ready, and not about to go": {endpoint("a", "rT"), "a"},
-		"not ready":                  {endpoint("a", "R"), ""},
-		"about to go":                {endpoint("a", "t"), ""},
-		"ready, but about to go":     {endpoint("a", "rt"), ""},
-		"on no node":                 {endpoint("", "r"), ""},
+		"no information whether":          {[]discoveryv1.Endpoint{endpoint("a", "")}, "a", ""},
+		"ready":                           {[]discoveryv1.Endpoint{endpoint("a", "rs")}, "a", ""},
+		"ready, and not about to go":      {[]discoveryv1.Endpoint{endpoint("a", "rT")}, "a", ""},
+		"not ready":                       {[]discoveryv1.Endpoint{endpoint("a", "RS")}, "", ""},
+		"about to go":                     {[]discoveryv1.Endpoint{endpoint("a", "Rst")}, "", "a"},
+		"about to go, and whether only":   {[]discoveryv1.Endpoint{endpoint("a", "t")}, "", "a"},
+		"about to go, and does not serve": {[]discoveryv1.Endpoint{endpoint("a", "RSt")}, "", ""},
+		"ready, but about to go":          {[]discoveryv1.Endpoint{endpoint("a", "rst")}, "", "a"},
+		"one about to go, and one ready": {[]discoveryv1.Endpoint{endpoint("a", "Rst"), endpoint("a", "rs"),
+			endpoint("b", "Rst")}, "a", "b"},
+		"on no node": {[]discoveryv1.Endpoint{endpoint("", "r"), endpoint("", "Rst")}, "", ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			nodes := map[string]bool{}
-			addReadyNodes(nodes, sliceOf("web-1", "web", tt.endpoint))
-			if got := strings.Join(slices.Sorted(maps.Keys(nodes)), " "); got != tt.want {
-				t.Errorf("nodes %q, want %q", got, tt.want)
+			ready, draining := nodesOf(sliceOf("web-1", "web", tt.endpoints...)).texts()
+			if ready != tt.ready || draining != tt.draining {
+				t.Errorf("ready %q, draining %q; want %q, %q", ready, draining, tt.ready, tt.draining)
 			}
 		})
 	}
 }
 
-// TestReadyNodesOf: the result contains the nodes of all slices of the Service, and of no others.
-func TestReadyNodesOf(t *testing.T) {
+// TestEndpointNodesOf: the result contains the nodes of all slices of the Service, and of no others.
+func TestEndpointNodesOf(t *testing.T) {
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers())
 	for _, one := range []*discoveryv1.EndpointSlice{
-		sliceOf("web-1", "web", endpoint("a", ""), endpoint("b", "R")), sliceOf("web-2", "web", endpoint("c", "r"),
-			endpoint("a", "r")),
+		sliceOf("web-1", "web", endpoint("a", ""), endpoint("b", "R"), endpoint("c", "Rst")),
+		sliceOf("web-2", "web", endpoint("c", "r"), endpoint("a", "r"), endpoint("f", "Rst")),
 		sliceOf("other-1", "other", endpoint("d", "")), sliceOf("nobody", "", endpoint("e", "")),
 	} {
 		if err := indexer.Add(one); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for key, want := range map[string]string{"shop/web": "a c", "shop/other": "d", "elsewhere/web": "",
-		"shop/none": ""} {
-		nodes, err := readyNodesOf(indexer, key)
-		if got := strings.Join(slices.Sorted(maps.Keys(nodes)), " "); err != nil || got != want {
-			t.Errorf("%s: nodes %q, error %v; want %q", key, got, err, want)
+	for key, want := range map[string]string{"shop/web": "a c/f", "shop/other": "d/", "elsewhere/web": "/",
+		"shop/none": "/"} {
+		nodes, err := endpointNodesOf(indexer, key)
+		if ready, draining := nodes.texts(); err != nil || ready+"/"+draining != want {
+			t.Errorf("%s: ready %q, draining %q, error %v; want %q", key, ready, draining, err, want)
 		}
 	}
-	if _, err := readyNodesOf(cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil), "shop/web"); err == nil {
+	if _, err := endpointNodesOf(cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil), "shop/web"); err == nil {
 		t.Error("no index, and no error")
 	}
 }
@@ -90,6 +101,7 @@ func TestEndpointsDiffer(t *testing.T) {
 		endpoint("b", "")), sliceOf("1", "web", endpoint("b", "")),
 		sliceOf("1", "web", endpoint("a", "R"))
 	twice := sliceOf("1", "web", endpoint("a", ""), endpoint("a", ""))
+	draining := sliceOf("1", "web", endpoint("a", "Rst"))
 	tests := map[string]struct {
 		before, after    *discoveryv1.EndpointSlice
 		differs, removed bool
@@ -105,6 +117,11 @@ func TestEndpointsDiffer(t *testing.T) {
 		"not ready any more":    {a, notReady, true, true},
 		"deleted":               {a, nil, true, true},
 		"deleted, not ready":    {notReady, nil, false, false},
+		"begins to drain":       {a, draining, true, false},
+		"drains on":             {draining, draining, false, false},
+		"drained":               {draining, notReady, true, true},
+		"drained, deleted":      {draining, nil, true, true},
+		"ready again":           {draining, a, true, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

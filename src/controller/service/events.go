@@ -144,7 +144,8 @@ func targetNotices(req request) []cloud.Notice {
 			"load balancer do not change. Change the selector, or label nodes.")
 	case len(t.Identities) == 0 && !t.Incomplete:
 		add(reasonUnavailable, fmt.Sprintf("There are no available nodes for LoadBalancer: every node is excluded by "+
-			"the label %s, is about to be removed, or does not exist.", corev1.LabelNodeExcludeBalancers))
+			"the label %s, is about to be removed, is of another cloud, or does not exist.",
+			corev1.LabelNodeExcludeBalancers))
 	}
 	return notices
 }
@@ -157,7 +158,7 @@ func noEndpoints(t cloud.Targets) string {
 		why = "Endpoints of this Service are ready, but its EndpointSlices name no node of the cluster for them"
 		next = "Set nodeName of these endpoints, or set externalTrafficPolicy to Cluster"
 	case t.EndpointsElsewhere:
-		why = "All ready endpoints of this Service are on nodes that are not in the cluster or have no provider ID"
+		why = "All ready endpoints of this Service are on nodes that are not in the cluster or not of this cloud"
 	}
 	return list.Sentences(why+", and its externalTrafficPolicy is Local: the targets of the load balancer do not "+
 		"change, and they do not answer", next)

@@ -57,7 +57,11 @@ type fakeBalancer struct {
 func newFakeCloud() *fakeCloud { return &fakeCloud{balancers: map[types.UID]*fakeBalancer{}} }
 
 func (p *fakeCloud) Identify(node *corev1.Node) (string, bool) {
-	return strings.CutPrefix(node.Spec.ProviderID, "plain://")
+	identity, ours := strings.CutPrefix(node.Spec.ProviderID, "plain://")
+	if !ours {
+		return "", node.Spec.ProviderID == ""
+	}
+	return identity, true
 }
 
 // NodeSelector returns the selector in the annotation plain/nodes.

@@ -133,8 +133,9 @@ func nodeDiffers(before, after *corev1.Node) (differs, removed bool) {
 		other := before.Spec.ProviderID != after.Spec.ProviderID
 		moved := before.Labels[corev1.LabelTopologyZone] != after.Labels[corev1.LabelTopologyZone]
 		becameReady := !cloud.Ready(before) && cloud.Ready(after)
-		return other || moved || becameReady || cloud.WithoutNetwork(before) != cloud.WithoutNetwork(after), other &&
-			before.Spec.ProviderID != ""
+		managed := cloud.Unmanaged(before) != cloud.Unmanaged(after)
+		return other || moved || becameReady || managed ||
+			cloud.WithoutNetwork(before) != cloud.WithoutNetwork(after), other && before.Spec.ProviderID != ""
 	case was:
 		return true, true
 	}

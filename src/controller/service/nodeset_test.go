@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	cloudproviderapi "k8s.io/cloud-provider/api"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
@@ -108,6 +109,23 @@ func TestZoneOfNode(t *testing.T) {
 		r.changeNode("a", func(n *corev1.Node) { n.Labels[corev1.LabelTopologyZone] = "nl-01a" })
 		r.waitForSync()
 		want(r, "comparisons after a zone", r.comparisons()-before, 1)
+	})
+}
+
+// TestNodeBecomesUnmanaged: a node without a provider ID that loses its taint waits for no cloud any more, which is a
+// change of targets.
+func TestNodeBecomesUnmanaged(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.startWithService(1)
+		r.addNode("c")
+		r.changeNode("c", func(n *corev1.Node) {
+			n.Spec.ProviderID, n.Spec.Taints = "", []corev1.Taint{{Key: cloudproviderapi.TaintExternalCloudProvider}}
+		})
+		r.waitForSync()
+		before := r.comparisons()
+		r.changeNode("c", func(n *corev1.Node) { n.Spec.Taints = nil })
+		r.waitForSync()
+		want(r, "comparisons", r.comparisons()-before, 1)
 	})
 }
 

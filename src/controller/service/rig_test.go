@@ -193,12 +193,17 @@ func (r *rig) deleteIgnoringFinalizers(name string) {
 // setEndpoints sets the nodes of the ready endpoints of a Service.
 func (r *rig) setEndpoints(name string, nodes ...string) {
 	r.Helper()
-	slice := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name + "-1",
-		Labels: map[string]string{discoveryv1.LabelServiceName: name}}}
+	var all []discoveryv1.Endpoint
 	for _, node := range nodes {
-		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{Addresses: []string{"10.1.0.1"},
-			NodeName: &node})
+		all = append(all, endpoint(node, ""))
 	}
+	r.setSlice(name, all...)
+}
+
+// setSlice sets the endpoints of a Service.
+func (r *rig) setSlice(name string, all ...discoveryv1.Endpoint) {
+	r.Helper()
+	slice := sliceOf(name+"-1", name, all...)
 	client := r.cluster.DiscoveryV1().EndpointSlices("shop")
 	_, err := client.Create(r.Context(), slice, metav1.CreateOptions{})
 	if err != nil {

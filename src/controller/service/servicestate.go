@@ -42,7 +42,7 @@ type lifetimeState struct {
 	service    *corev1.Service // the latest version that needed a load balancer; nil: never
 	machines   []string        // its targets then
 	usable     []string        // the machines that could be targets then
-	joining    []string        // machines of nodes without a network then
+	staying    []string        // machines that stayed if they were targets then
 	incomplete bool            // the targets were incomplete then
 	inSync     bool            // nothing differed then, except what was refused
 	refused    string          // why something was refused; "" if nothing was
@@ -122,7 +122,7 @@ type sentEvent struct {
 func (s *serviceState) updateCause(req request, found cloud.Comparison) cause {
 	machines, refused := found.Machines, messageOf(found.Refused)
 	same := s.service != nil && cloud.SameDesired(s.service, req.service) && (s.refused == "" || s.refused == refused)
-	targets := equal(s.machines, machines) && equal(s.usable, found.Usable) && equal(s.joining, req.targets.Joining) &&
+	targets := equal(s.machines, machines) && equal(s.usable, found.Usable) && equal(s.staying, req.targets.Staying) &&
 		s.incomplete == req.targets.Incomplete && !found.Continues
 	switch {
 	case same && targets && (s.inSync || s.cause == causeDrift):
@@ -134,7 +134,7 @@ func (s *serviceState) updateCause(req request, found cloud.Comparison) cause {
 		s.clearDrift()
 	}
 	s.inSync, s.usable = s.inSync && s.cause == causeDrift, found.Usable
-	s.service, s.machines, s.joining, s.incomplete = req.service, machines, req.targets.Joining, req.targets.Incomplete
+	s.service, s.machines, s.staying, s.incomplete = req.service, machines, req.targets.Staying, req.targets.Incomplete
 	return s.cause
 }
 

@@ -87,7 +87,7 @@ func TestUpdateCause(t *testing.T) {
 			if name == "the first comparison" {
 				s.service = nil
 			}
-			req := request{service: tt.service, targets: cloud.Targets{Joining: tt.joining}}
+			req := request{service: tt.service, targets: cloud.Targets{Staying: tt.joining}}
 			s.refused = "SCTP"
 			found := cloud.Comparison{Machines: tt.machines, Refused: errors.New(s.refused)}
 			if got := s.updateCause(req, found); got != tt.want ||

@@ -207,14 +207,14 @@ func (c selection) targetsOf(service *corev1.Service) (cloud.Targets, error) {
 	if !cache.IsDone(c.endpoints.synced) {
 		return cloud.Targets{Incomplete: true, EndpointsUnknown: true}, nil
 	}
-	ready, err := readyNodesOf(c.endpoints.index, key)
+	nodes, err := endpointNodesOf(c.endpoints.index, key)
 	if err != nil {
 		return cloud.Targets{}, err
 	}
-	local := targets.On(ready)
+	local := targets.On(nodes.ready, nodes.draining)
 	if local.None() && selector != nil {
 		all, err := c.nodeSet.targets()
-		return local.Outside(all.On(ready)), err
+		return local.Outside(all.On(nodes.ready, nodes.draining)), err
 	}
 	return local, nil
 }

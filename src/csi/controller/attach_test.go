@@ -265,6 +265,20 @@ func TestNodesWithoutProviderID(t *testing.T) {
 	})
 }
 
+// The machine of a Node whose name has a dot is the one with exactly this name.
+func TestNodeNameWithADot(t *testing.T) {
+	withRig(t, slow(time.Second), func(r *rig) {
+		node := &corev1.Node{}
+		node.Name = "worker-3.example.com"
+		must[string](r)(r.emulator.AddMachine(emulator.MachineSpec{Name: node.Name}))
+		r.ok(r.nodes.Add(node))
+		r.restart()
+		id := r.create("pvc-1")
+		r.attach(id, node.Name)
+		r.publishedAt(id, node.Name)
+	})
+}
+
 // While a request works on a volume, a second one for it is refused, and those for others are not.
 func TestRequestsForOneVolume(t *testing.T) {
 	withRig(t, slow(20*time.Second), func(r *rig) {

@@ -18,7 +18,7 @@ import (
 )
 
 // ClusterNodes implements Nodes: a Node's machine is the one that its provider ID names, else the one with the Node's
-// name as its slug, as for the CCM.
+// name, as its slug or exactly, as for the CCM.
 type ClusterNodes struct {
 	Lister    listers.NodeLister // nil: Nodes are not known, and are the machines with their name as slug
 	Inventory *inventory.Inventory
@@ -44,16 +44,16 @@ func (n ClusterNodes) Machine(ctx context.Context, node string) (string, error) 
 			return machine, nil
 		}
 	}
-	machines, err := n.Inventory.MachinesBySlug(ctx, node, n.machineAge())
+	machines, err := n.Inventory.MachinesByName(ctx, node, n.machineAge())
 	switch {
 	case err != nil:
 		return "", err
 	case len(machines) == 0:
 		return "", status.Errorf(codes.NotFound, "Node %s has no machine: it does not exist or has no provider ID, "+
-			"and no machine in the VPC has its name as slug", node)
+			"and no machine in the VPC has its name", node)
 	case len(machines) > 1:
 		return "", status.Errorf(codes.FailedPrecondition, "Node %s has no provider ID, and several machines have its "+
-			"name as slug; the cloud controller manager sets provider IDs", node)
+			"name; the cloud controller manager sets provider IDs", node)
 	}
 	return machines[0].ID, nil
 }
@@ -83,8 +83,11 @@ func (n ClusterNodes) Names(ctx context.Context) (map[string]string, error) {
 		return nil, err
 	}
 	for _, machine := range machines {
-		if n.Lister == nil || uninitialised[machine.Slug] {
+		switch {
+		case n.Lister == nil || uninitialised[machine.Slug]:
 			names[machine.ID] = machine.Slug
+		case uninitialised[machine.Name]:
+			names[machine.ID] = machine.Name
 		}
 	}
 	return names, nil

@@ -119,7 +119,7 @@ func (r random) request() Request {
 	names := []string{"a", "b", "c"}[:r.IntN(4)]
 	targets := cloud.Targets{Identities: names, Names: names, Incomplete: !r.often()}
 	if !r.often() {
-		targets.Joining, targets.JoiningNames, targets.Incomplete = []string{"j"}, []string{"j"}, true
+		targets.Staying, targets.StayingNames, targets.Incomplete = []string{"j"}, []string{"j"}, true
 	}
 	return Request{Service: r.service(), Targets: targets, Observed: r.observed([]string{"a", "b", "j"})}
 }

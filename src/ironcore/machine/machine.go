@@ -108,10 +108,20 @@ func (p *Provider) read(ctx context.Context, name string) (*computev1alpha1.Mach
 	return machine, nil
 }
 
+// notFound returns the problem that there is no machine with the name of a Node. It names one that differs only after
+// the first dot.
 func (p *Provider) notFound(name string) error {
+	host, _, _ := strings.Cut(name, ".")
+	override := "--hostname-override"
+	for _, machine := range p.store.Machines.List() {
+		if own, _, _ := strings.Cut(machine.Name, "."); own == host && machine.Name != name {
+			override += "=" + machine.Name + ", if it runs on that machine"
+			break
+		}
+	}
 	return &cloud.MachineProblem{Reason: cloud.MachineNotFound, Message: fmt.Sprintf("There is no machine %s in the "+
 		"namespace %s of IronCore. A Node must have the name of its machine: create the machine, or start the kubelet "+
-		"with --hostname-override.", name, p.store.Client.Namespace)}
+		"with %s.", name, p.store.Client.Namespace, override)}
 }
 
 // State is the state that the watch has reported. A machine that is missing is looked up in a list of all machines from

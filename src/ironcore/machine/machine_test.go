@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -249,4 +250,25 @@ func want[T comparable](tb testing.TB, what string, got, wanted T) {
 	if got != wanted {
 		tb.Errorf("%s: got %v, want %v", what, got, wanted)
 	}
+}
+
+// TestNearMissOfANodeName: if only the domain differs, the message names the machine that the Node may run on.
+func TestNearMissOfANodeName(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.add("dotted.example.com", "10.0.0.2")
+		synctest.Wait()
+		want(r, "provider ID of a name with dots", r.find(fresh("dotted.example.com")).ProviderID,
+			providerid.Of("shoot", "dotted.example.com"))
+		for name, override := range map[string]string{
+			"a.example.com": "--hostname-override=a, if it runs on that machine.",
+			"dotted":        "--hostname-override=dotted.example.com, if it runs on that machine.",
+			"other":         "start the kubelet with --hostname-override.",
+		} {
+			_, err := r.Find(r.ctx, fresh(name), time.Now())
+			if err == nil || !strings.Contains(err.Error(), "create the machine, or start") ||
+				!strings.Contains(err.Error(), override) {
+				t.Errorf("%s: error %v, want %q in it", name, err, override)
+			}
+		}
+	})
 }

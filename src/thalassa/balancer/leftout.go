@@ -14,7 +14,7 @@ import (
 // leftOut are the nodes that should receive a Service's traffic and do not. The text is the same as long as the nodes
 // are the same.
 type leftOut struct {
-	unidentified   string // nodes without a provider ID
+	unidentified   string // nodes without a provider ID, or with one that names no machine
 	withoutMachine string // nodes whose machine does not exist, is being deleted, or is in another VPC
 	unsure         string // nodes whose machine lists lack, and cannot be requested
 	// all: no node remains.
@@ -41,7 +41,7 @@ func unusable(selected, usable cloud.Targets) (without, unsure []string) {
 			without = append(without, name)
 		}
 	}
-	missing = append(missing, missingNames(selected.Joining, selected.JoiningNames, usable.Joining)...)
+	missing = append(missing, missingNames(selected.Staying, selected.StayingNames, usable.Staying)...)
 	for _, name := range missing {
 		if unknown.Has(name) {
 			unsure = append(unsure, name)
@@ -55,7 +55,7 @@ func unusable(selected, usable cloud.Targets) (without, unsure []string) {
 // anyLeftOut reports whether a selected machine, also of a node that is joining, is not usable.
 func anyLeftOut(selected, usable cloud.Targets) bool {
 	return len(missingNames(selected.Identities, selected.Names, usable.Identities)) > 0 ||
-		len(missingNames(selected.Joining, selected.JoiningNames, usable.Joining)) > 0
+		len(missingNames(selected.Staying, selected.StayingNames, usable.Staying)) > 0
 }
 
 // missingNames returns the names of the nodes on machines that others lack. The machines are sorted.
@@ -85,7 +85,8 @@ func (out leftOut) message(vpc string) string {
 	var lines []string
 	if out.unidentified != "" {
 		lines = append(lines, fmt.Sprintf("These nodes receive no traffic of this Service, because they have no "+
-			"provider ID: %s. See the events of the nodes; spec.providerID must be set to %s.",
+			"provider ID: %s. See the events of the nodes; spec.providerID must be set to %s. The kubelet of a node "+
+			"without events may run without --cloud-provider=external.",
 			out.unidentified, providerid.Of("<machine identity>")))
 	}
 	if out.withoutMachine != "" {

@@ -25,6 +25,7 @@ const primaryInterface = "default"
 type Machine struct {
 	ID        string
 	Slug      string // matches the name of the node that runs on it
+	Name      string // matches it, too, if it has a dot, which no slug has; "" if it has none
 	Type      string // slug of the machine type
 	Zone      string // slug of the availability zone
 	State     string // running, stopped, deleting or deleted
@@ -42,7 +43,15 @@ func (m Machine) Gone() bool {
 	return m.State == string(iaas.MachineStateDeleted)
 }
 
-func (m Machine) keys() []string { return []string{slugKey(m.Slug)} }
+// IsNamed reports whether the machine has the name of a node, as its slug or exactly.
+func (m Machine) IsNamed(node string) bool { return node != "" && (m.Slug == node || m.Name == node) }
+
+func (m Machine) keys() []string {
+	if m.Name == "" || m.Name == m.Slug {
+		return []string{slugKey(m.Slug)}
+	}
+	return []string{slugKey(m.Slug), slugKey(m.Name)}
+}
 
 // slugKey separates slugs from identities in the index: one machine's slug may be another's identity.
 func slugKey(slug string) string { return "slug/" + slug }
@@ -64,9 +73,10 @@ func (i *Inventory) MachineByID(ctx context.Context, id string,
 	return machines[0], true, nil
 }
 
-// MachinesBySlug returns all machines of the VPC with the slug, in the same way. The caller handles several machines.
-func (i *Inventory) MachinesBySlug(ctx context.Context, slug string, maxAge time.Duration) ([]Machine, error) {
-	return i.machinesBy(ctx, slugKey(slug), maxAge)
+// MachinesByName returns all machines of the VPC that have the name of a node, in the same way. The caller handles
+// several machines.
+func (i *Inventory) MachinesByName(ctx context.Context, node string, maxAge time.Duration) ([]Machine, error) {
+	return i.machinesBy(ctx, slugKey(node), maxAge)
 }
 
 // machinesBy returns the machines with the key. If there is none, the maximum age of the list grows with the time since
@@ -137,10 +147,10 @@ func (i *Inventory) MachineSince(ctx context.Context, id string, maxAge time.Dur
 	return machines[0], true, nil
 }
 
-// ListedWithSlug returns the machines with the slug from a list at most maxAge old. It causes no other list if there is
-// none.
-func (i *Inventory) ListedWithSlug(ctx context.Context, slug string, maxAge time.Duration) ([]Machine, error) {
-	return i.listedMachines(ctx, slugKey(slug), maxAge)
+// ListedWithName returns the machines that have the name of a node from a list at most maxAge old. It causes no other
+// list if there is none.
+func (i *Inventory) ListedWithName(ctx context.Context, node string, maxAge time.Duration) ([]Machine, error) {
+	return i.listedMachines(ctx, slugKey(node), maxAge)
 }
 
 // listedMachines returns the machines with the key from a list at most maxAge old. A list that failed is not repeated
@@ -243,6 +253,7 @@ func (i *Inventory) labelledMachineInVPC(m labelledItem) (Machine, bool) {
 // machineItem is as much of the API's machine as is needed.
 type machineItem struct {
 	reference
+	Name        string    `json:"name"`
 	Slug        string    `json:"slug"`
 	State       string    `json:"state"`
 	VPC         reference `json:"vpc"`
@@ -268,6 +279,9 @@ type labelledItem struct {
 func (m machineItem) object() Machine {
 	machine := Machine{ID: m.Identity, Slug: m.Slug, State: strings.ToLower(m.State), Type: m.MachineType.Slug,
 		Zone: m.Zone}
+	if strings.Contains(m.Name, ".") {
+		machine.Name = m.Name
+	}
 	// If only the status says that the machine is deleted, its state differs, so it is not certain that the machine is
 	// gone.
 	if strings.EqualFold(m.Status.Status, string(iaas.MachineStateDeleted)) && !machine.Gone() {

@@ -22,7 +22,7 @@ func TestMissingMachines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newRig(t, emulator.Config{})
 		look := func(slug string) int {
-			return len(must[[]Machine](w)(w.MachinesBySlug(t.Context(), slug, MachineAge)))
+			return len(must[[]Machine](w)(w.MachinesByName(t.Context(), slug, MachineAge)))
 		}
 		for i := range 100 {
 			look(fmt.Sprint("new-", i))
@@ -105,9 +105,9 @@ func TestMachinesOfOtherVPCs(t *testing.T) {
 		near := must[string](w)(w.emulator.AddMachine(emulator.MachineSpec{Name: "near"}))
 		for range 3 {
 			for _, got := range [][2]string{
-				{w.VPCOfMachine(t.Context(), far), otherVPC}, {w.VPCOfSlug(t.Context(), "far"), otherVPC},
-				{w.VPCOfMachine(t.Context(), near), ""}, {w.VPCOfSlug(t.Context(), "near"), ""},
-				{w.VPCOfSlug(t.Context(), "none"), ""},
+				{w.VPCOfMachine(t.Context(), far), otherVPC}, {w.VPCOfName(t.Context(), "far"), otherVPC},
+				{w.VPCOfMachine(t.Context(), near), ""}, {w.VPCOfName(t.Context(), "near"), ""},
+				{w.VPCOfName(t.Context(), "none"), ""},
 			} {
 				if got[0] != got[1] {
 					t.Errorf("VPC %q, want %q", got[0], got[1])
@@ -122,14 +122,14 @@ func TestMachinesOfOtherVPCs(t *testing.T) {
 		}
 		w.emulator.ResetCounters()
 		for i := range 1000 {
-			w.VPCOfSlug(t.Context(), fmt.Sprint("none-", i))
+			w.VPCOfName(t.Context(), fmt.Sprint("none-", i))
 			<-time.After(100 * time.Millisecond)
 		}
 		if n := calls(); n > 11 {
 			t.Errorf("%d calls in 100 seconds", n)
 		}
 		<-time.After(otherVPCAge)
-		w.VPCOfSlug(t.Context(), "one more")
+		w.VPCOfName(t.Context(), "one more")
 		w.ok(w.emulator.DeleteMachine("far"))
 		<-time.After(time.Minute)
 		if got := w.VPCOfMachine(t.Context(), far); got != "" {
@@ -203,7 +203,7 @@ func TestLabelsOfMachines(t *testing.T) {
 	for _, prefixes := range [][]string{nil, {"node/"}} {
 		w.restart()
 		w.prefixes = prefixes
-		listed := must[[]Machine](w)(w.MachinesBySlug(t.Context(), "a", MachineAge))
+		listed := must[[]Machine](w)(w.MachinesByName(t.Context(), "a", MachineAge))
 		got, _, err := w.getMachine(t.Context(), id)
 		w.ok(err)
 		for _, labels := range []resource.Labels{listed[0].Labels, got.Labels} {

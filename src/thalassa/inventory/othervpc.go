@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/thalassa-cloud/client-go/filters"
@@ -43,13 +44,17 @@ func (i *Inventory) VPCOfMachine(ctx context.Context, id string) string {
 	})
 }
 
-// VPCOfSlug is VPCOfMachine for a machine with the slug.
-func (i *Inventory) VPCOfSlug(ctx context.Context, slug string) string {
-	return i.otherVPCOf(slugKey(slug), func() (string, error) {
-		asked := []filters.Filter{&filters.FilterKeyValue{Key: filters.FilterSlug, Value: slug}}
+// VPCOfName is VPCOfMachine for a machine that has the name of a node.
+func (i *Inventory) VPCOfName(ctx context.Context, node string) string {
+	return i.otherVPCOf(slugKey(node), func() (string, error) {
+		by := filters.FilterSlug
+		if strings.Contains(node, ".") {
+			by = filters.FilterName
+		}
+		asked := []filters.Filter{&filters.FilterKeyValue{Key: by, Value: node}}
 		found, err := client.List(client.Optional(ctx), i.cloud, iaas.MachineEndpoint, asked,
 			func(m machineItem) (string, bool) {
-				return m.VPC.Identity, m.Slug == slug && m.VPC.Identity != i.vpc && !m.object().Gone()
+				return m.VPC.Identity, m.object().IsNamed(node) && m.VPC.Identity != i.vpc && !m.object().Gone()
 			})
 		if err != nil || len(found) == 0 {
 			return "", err

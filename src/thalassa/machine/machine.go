@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/thalassa-cloud/client-go/iaas"
@@ -36,12 +35,10 @@ func New(c cloudconfig.Config, known *inventory.Inventory) *Provider {
 
 // Owns reports whether a provider ID is of this cloud. This includes a provider ID that does not name a machine: no
 // other cloud owns it, and an event has to report it.
-func (i *Provider) Owns(providerID string) bool {
-	return strings.HasPrefix(providerID, providerid.Scheme+"://")
-}
+func (i *Provider) Owns(providerID string) bool { return providerid.Owned(providerID) }
 
-// Find returns the machine of a Node: the one that its provider ID names, else the one with the Node's name as its
-// slug, else the one that its annotation names; the latter two from a list that began at or after notBefore.
+// Find returns the machine of a Node: the one that its provider ID names, else the one with the Node's name, as its
+// slug or exactly, else the one that its annotation names; the latter two from a list that began at or after notBefore.
 func (i *Provider) Find(ctx context.Context, n *corev1.Node, notBefore time.Time) (cloud.Machine, error) {
 	actual, err := i.machineFor(ctx, n, notBefore)
 	if err != nil {
@@ -87,11 +84,11 @@ func (i *Provider) machineFor(ctx context.Context, n *corev1.Node, notBefore tim
 		return i.machineByID(ctx, n)
 	}
 	if err := i.inventory.MachinesListedSince(ctx, notBefore); err != nil {
-		return inventory.Machine{}, fmt.Errorf("looking up the machine by its slug: %w", err)
+		return inventory.Machine{}, fmt.Errorf("looking up the machine by the name of the Node: %w", err)
 	}
-	machines, err := i.inventory.MachinesBySlug(ctx, n.Name, i.config.Inventory.MaxMachineAge())
+	machines, err := i.inventory.MachinesByName(ctx, n.Name, i.config.Inventory.MaxMachineAge())
 	if err != nil {
-		return inventory.Machine{}, fmt.Errorf("looking up the machine by its slug: %w", err)
+		return inventory.Machine{}, fmt.Errorf("looking up the machine by the name of the Node: %w", err)
 	}
 	listed := len(machines)
 	machines = slices.DeleteFunc(machines, isBeingDeleted) // if a machine was replaced, the Node runs on the new one
@@ -103,15 +100,15 @@ func (i *Provider) machineFor(ctx context.Context, n *corev1.Node, notBefore tim
 	}
 	if len(machines) > 1 {
 		return inventory.Machine{}, &cloud.MachineProblem{Reason: cloud.MachineAmbiguous,
-			Message: fmt.Sprintf("%d machines of VPC %s have the slug %s. Set spec.providerID of this Node to the "+
+			Message: fmt.Sprintf("%d machines of VPC %s have the %s. Set spec.providerID of this Node to the "+
 				"machine that it runs on, %s, or rename the others.",
-				len(machines), i.config.VPCIdentity, n.Name, anyProviderID())}
+				len(machines), i.config.VPCIdentity, named(n.Name), anyProviderID())}
 	}
 	if listed > 0 {
 		return inventory.Machine{}, &cloud.MachineProblem{Reason: cloud.MachineNotFound,
-			Message: fmt.Sprintf("The machine of VPC %s with the slug %s is being deleted, so it is not used for "+
+			Message: fmt.Sprintf("The machine of VPC %s with the %s is being deleted, so it is not used for "+
 				"this Node. Delete the Node, or give its machine that name.",
-				i.config.VPCIdentity, n.Name)}
+				i.config.VPCIdentity, named(n.Name))}
 	}
 	return inventory.Machine{}, i.noMachineNamed(ctx, n.Name)
 }
@@ -123,16 +120,6 @@ func isBeingDeleted(m inventory.Machine) bool {
 }
 
 func anyProviderID() string { return providerid.Of("<machine identity>") }
-
-// noMachineNamed returns the problem that no machine has the Node's name; it names another VPC that has such a machine.
-func (i *Provider) noMachineNamed(ctx context.Context, name string) error {
-	if vpc := i.inventory.VPCOfSlug(ctx, name); vpc != "" {
-		return i.otherVPCProblem("the machine with the slug "+name, vpc)
-	}
-	return &cloud.MachineProblem{Reason: cloud.MachineNotFound, Message: fmt.Sprintf("VPC %s has no machine with the "+
-		"slug %s. Give the machine the name of this Node, or set spec.providerID of this Node to %s.",
-		i.config.VPCIdentity, name, anyProviderID())}
-}
 
 func (i *Provider) otherVPCProblem(what, vpc string) error {
 	return &cloud.MachineProblem{Reason: cloud.MachineElsewhere, Message: fmt.Sprintf("VPC %s of the cloud-config "+
@@ -160,15 +147,15 @@ func (i *Provider) machineByID(ctx context.Context, n *corev1.Node) (inventory.M
 	case found:
 		return machine, nil
 	}
-	sameName, err := i.inventory.MachinesBySlug(ctx, n.Name, i.config.Inventory.MaxMachineAge())
+	sameName, err := i.inventory.MachinesByName(ctx, n.Name, i.config.Inventory.MaxMachineAge())
 	if err != nil {
-		return inventory.Machine{}, fmt.Errorf("looking up the machine by its slug: %w", err)
+		return inventory.Machine{}, fmt.Errorf("looking up the machine by the name of the Node: %w", err)
 	}
 	if len(sameName) > 0 {
 		return inventory.Machine{}, &cloud.MachineProblem{Reason: cloud.MachineReplaced,
 			Message: fmt.Sprintf("VPC %s does not contain machine %s any more, which this Node names; the machine "+
-				"with the slug %s is %s now. Delete this Node, so that the kubelet registers it again.",
-				i.config.VPCIdentity, id, n.Name, sameName[0].ID)}
+				"with the %s is %s now. Delete this Node, so that the kubelet registers it again.",
+				i.config.VPCIdentity, id, named(n.Name), sameName[0].ID)}
 	}
 	if vpc := i.inventory.VPCOfMachine(ctx, id); vpc != "" {
 		return inventory.Machine{}, i.otherVPCProblem("server "+id, vpc)
@@ -207,9 +194,9 @@ func (i *Provider) machineByAnnotation(ctx context.Context, n *corev1.Node) (inv
 		return inventory.Machine{}, i.otherVPCProblem("server "+id+", which its annotation "+name+" names,", vpc)
 	}
 	return inventory.Machine{}, &cloud.MachineProblem{Reason: cloud.MachineNotFound,
-		Message: fmt.Sprintf("VPC %s has neither a machine with the slug %s nor machine %s, which the annotation %s "+
+		Message: fmt.Sprintf("VPC %s has neither a machine with the %s nor machine %s, which the annotation %s "+
 			"of this Node names.",
-			i.config.VPCIdentity, n.Name, id, name)}
+			i.config.VPCIdentity, named(n.Name), id, name)}
 }
 
 // nodeAddresses returns all addresses of the machine's primary interface, and the Node's name as its hostname; or why

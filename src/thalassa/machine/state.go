@@ -35,9 +35,9 @@ func (i *Provider) NameConflict(ctx context.Context, n *corev1.Node) (string, er
 	if err != nil {
 		return "", fmt.Errorf("node %s: %w", n.Name, err)
 	}
-	machines, err := i.inventory.ListedWithSlug(ctx, n.Name, i.config.Inventory.MaxMachineAge())
+	machines, err := i.inventory.ListedWithName(ctx, n.Name, i.config.Inventory.MaxMachineAge())
 	if err != nil {
-		return "", fmt.Errorf("looking up machines with the slug %s: %w", n.Name, err)
+		return "", fmt.Errorf("looking up machines with the name %s: %w", n.Name, err)
 	}
 	for _, machine := range machines {
 		if machine.ID != id && !machine.Stopped() {

@@ -4,6 +4,7 @@ package providerid
 import (
 	"fmt"
 	"regexp"
+	"strings"
 )
 
 // Scheme is the scheme of provider IDs. It must never change: nodes that were initialised by any earlier
@@ -15,6 +16,9 @@ var pattern = regexp.MustCompile(`^` + Scheme + `://([0-9A-Za-z_-]+)$`)
 
 // Of returns the provider ID of a machine.
 func Of(machine string) string { return Scheme + "://" + machine }
+
+// Owned reports whether a provider ID is of this cloud, whatever it names.
+func Owned(providerID string) bool { return strings.HasPrefix(providerID, Scheme+"://") }
 
 // Machine returns the identity of the machine in a provider ID. A provider ID of another cloud is an error.
 func Machine(providerID string) (string, error) {

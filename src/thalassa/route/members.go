@@ -35,7 +35,7 @@ func (r *Provider) Members(ctx context.Context, nodes []*corev1.Node) ([]cloud.R
 	for at, id := range ids {
 		one, known := r.machines.get(id)
 		node := members[at].Node
-		members[at] = cloud.RouteMember{Node: node, Known: known, Confirmed: known && one.slug == node.Name,
+		members[at] = cloud.RouteMember{Node: node, Known: known, Confirmed: known && one.IsNamed(node.Name),
 			Addresses: preferred(node, one.addresses)}
 		some = some || known
 	}
@@ -102,8 +102,8 @@ type machineCache struct {
 
 // cachedMachine is the part of a machine that routes depend on.
 type cachedMachine struct {
-	slug      string
-	addresses []netip.Addr
+	inventory.Machine // only its names
+	addresses         []netip.Addr
 }
 
 // get returns a machine. Known: the cloud has reported it.
@@ -122,7 +122,7 @@ func (r *machineCache) update(wanted []string, found map[string]inventory.Machin
 	before, holders := r.machines, map[netip.Addr]bool{}
 	shown := map[string]cachedMachine{}
 	for id, machine := range found {
-		shown[id] = cachedMachine{machine.Slug, parsed(machine.Addresses)}
+		shown[id] = cachedMachine{inventory.Machine{Slug: machine.Slug, Name: machine.Name}, parsed(machine.Addresses)}
 		for _, address := range shown[id].addresses {
 			holders[address] = true
 		}
@@ -132,7 +132,9 @@ func (r *machineCache) update(wanted []string, found map[string]inventory.Machin
 		one, seen := shown[id]
 		known, was := before[id]
 		if was && len(one.addresses) == 0 {
-			one.slug = cmp.Or(one.slug, known.slug)
+			if one.Slug == "" {
+				one.Machine = known.Machine
+			}
 			one.addresses = slices.DeleteFunc(slices.Clone(known.addresses), func(a netip.Addr) bool {
 				return holders[a]
 			})
