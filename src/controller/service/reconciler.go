@@ -92,7 +92,7 @@ func (r *reconciler) diff(ctx context.Context, req request) (cloud.Comparison, e
 	ctx, span := tracing.Start(ctx, "diff")
 	found, err := r.provider.Diff(ctx, req.service, req.targets)
 	endPlan(span, found.Plan, err)
-	return found, err
+	return withValidAddresses(found), err
 }
 
 // planDelete plans the deletion of a Service's objects.
@@ -338,8 +338,8 @@ func capitalized(text string) string {
 // after, and hostnames likewise.
 func comparableAddresses(before, after corev1.LoadBalancerStatus) (was, is []string) {
 	for _, value := range []func(corev1.LoadBalancerIngress) string{
-		func(ingress corev1.LoadBalancerIngress) string { return ingress.IP },
-		func(ingress corev1.LoadBalancerIngress) string { return ingress.Hostname },
+		func(ingress corev1.LoadBalancerIngress) string { return cloud.CanonicalAddress(ingress.IP) },
+		func(ingress corev1.LoadBalancerIngress) string { return cloud.CanonicalAddress(ingress.Hostname) },
 	} {
 		if oldValues, newValues := ingressValues(before, value), ingressValues(after, value); len(oldValues) > 0 &&
 			len(newValues) > 0 {

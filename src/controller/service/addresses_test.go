@@ -1,0 +1,156 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	kubetesting "k8s.io/client-go/testing"
+	netutils "k8s.io/utils/net"
+	"k8s.io/utils/ptr"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool/workerpooltest"
+)
+
+// addressedCloud is a fakeCloud that returns other addresses.
+type addressedCloud struct {
+	*fakeCloud
+	ingress []corev1.LoadBalancerIngress
+}
+
+// Diff implements cloud.LoadBalancers.
+func (c *addressedCloud) Diff(ctx context.Context, service *corev1.Service,
+	targets cloud.Targets) (cloud.Comparison, error) {
+	found, err := c.fakeCloud.Diff(ctx, service, targets)
+	if len(found.Status.Ingress) > 0 {
+		found.Status.Ingress = c.ingress
+	}
+	return found, err
+}
+
+// apiServerErrors returns what the API server says about addresses in the status of a Service.
+func apiServerErrors(ingress []corev1.LoadBalancerIngress) (errs field.ErrorList) {
+	for i, one := range ingress {
+		path := field.NewPath("status", "loadBalancer", "ingress").Index(i)
+		if one.IP != "" {
+			errs = append(errs, validation.IsValidIPForLegacyField(path, one.IP, true, nil)...)
+		}
+		if one.IPMode != nil && (one.IP == "" || *one.IPMode != "VIP" && *one.IPMode != "Proxy") {
+			errs = append(errs, field.Forbidden(path, "the IP mode"))
+		}
+		if one.Hostname != "" && (len(validation.IsDNS1123Subdomain(one.Hostname)) > 0 ||
+			netutils.ParseIPSloppy(one.Hostname) != nil) {
+			errs = append(errs, field.Invalid(path, one.Hostname, "no hostname"))
+		}
+	}
+	return errs
+}
+
+// validating makes the API server refuse a status that it would refuse.
+func (r *rig) validating() {
+	r.cluster.PrependReactor("patch", "services", func(action kubetesting.Action) (bool, runtime.Object, error) {
+		patch, _ := action.(kubetesting.PatchAction)
+		changed := &corev1.Service{}
+		if err := json.Unmarshal(patch.GetPatch(), changed); err != nil {
+			return true, nil, err
+		}
+		err := apiServerErrors(changed.Status.LoadBalancer.Ingress).ToAggregate()
+		return err != nil, nil, err
+	})
+}
+
+func TestInvalidAddressHidesNoValidOne(t *testing.T) {
+	proxy, unknown := ptr.To(corev1.LoadBalancerIPModeProxy), ptr.To(corev1.LoadBalancerIPMode("proxy"))
+	both := func(ip, hostname string) []corev1.LoadBalancerIngress {
+		return []corev1.LoadBalancerIngress{{IP: ip, Hostname: hostname, IPMode: proxy}}
+	}
+	for name, tt := range map[string]struct {
+		cloud     []corev1.LoadBalancerIngress
+		published []string
+		invalid   string // in the event; "" if there is none
+	}{
+		"valid":              {both("203.0.113.7", "lb.example.com"), []string{"203.0.113.7 lb.example.com"}, ""},
+		"final dot":          {both("203.0.113.7", "lb.example.com."), []string{"203.0.113.7 lb.example.com"}, ""},
+		"upper case":         {both("", "LB.Example.com"), []string{"lb.example.com"}, ""},
+		"IPv6 in full":       {both("2001:DB8:0:0::7", ""), []string{"2001:db8::7"}, ""},
+		"IPv4 as IPv6":       {both("::ffff:203.0.113.7", ""), []string{"203.0.113.7"}, ""},
+		"underscore":         {both("203.0.113.7", "lb_1.example.com"), []string{"203.0.113.7"}, `hostname "lb_1.`},
+		"wildcard":           {both("203.0.113.7", "*.example.com"), []string{"203.0.113.7"}, `hostname "*.example.com"`},
+		"address as name":    {both("203.0.113.7", "203.0.113.7"), []string{"203.0.113.7"}, `hostname "203.0.113.7"`},
+		"leading zeros":      {both("010.0.0.1", "lb.example.com"), []string{"lb.example.com"}, `IP address "010.0.0.1"`},
+		"zone":               {both("fe80::1%eth0", "lb.example.com"), []string{"lb.example.com"}, `IP address "fe80::1%`},
+		"prefix":             {both("203.0.113.7/32", "lb.example.com"), []string{"lb.example.com"}, `"203.0.113.7/32"`},
+		"much too long":      {both("203.0.113.7", strings.Repeat("a", 9000)), []string{"203.0.113.7"}, `hostname "aaaa`},
+		"one of two":         {append(both("203.0.113.7", ""), both("x", "")...), []string{"203.0.113.7"}, `address "x"`},
+		"mode without an IP": {both("", "lb.example.com"), []string{"lb.example.com"}, ""},
+		"unknown mode": {[]corev1.LoadBalancerIngress{{IP: "203.0.113.7", IPMode: unknown}}, []string{"203.0.113.7"},
+			`IP mode "proxy"`},
+		"none valid": {both("x", "lb_1"), []string{}, `IP address "x", hostname "lb_1"`},
+		"empty":      {append(both("", ""), both("203.0.113.7", "")...), []string{"203.0.113.7"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inRig(t, func(r *rig) {
+				r.validating()
+				r.startWith(&addressedCloud{r.cloud, tt.cloud}, 1)
+				r.addService("web")
+				r.waitForSync()
+				wantList(r, "addresses", addressesOf(r.service("web").Status.LoadBalancer), tt.published...)
+				events := slices.DeleteFunc(r.fullEvents(), func(event string) bool {
+					return !strings.HasPrefix(event, corev1.EventTypeWarning)
+				})
+				if tt.invalid == "" {
+					wantList(r, "events", events)
+					return
+				}
+				if len(events) != 1 || !strings.HasPrefix(events[0], "Warning LoadBalancerAddressInvalid ") ||
+					!strings.Contains(events[0], tt.invalid) || len(events[0]) > maxMessage {
+					r.Errorf("events %q, want one with %s", events, tt.invalid)
+				}
+				want(r, "condition", r.condition("web", string(cloud.Settings)), "False LoadBalancerAddressInvalid")
+			})
+		})
+	}
+}
+
+// TestPublishedAddressesOutlastInvalidOnes: clients use what is published until the cloud returns something better.
+func TestPublishedAddressesOutlastInvalidOnes(t *testing.T) {
+	inRig(t, func(r *rig) {
+		provider := &addressedCloud{r.cloud, []corev1.LoadBalancerIngress{{IP: "203.0.113.7"}}}
+		r.startWith(provider, 1)
+		r.addService("web")
+		r.waitForSync()
+		r.events()
+		r.cloud.set(func(*fakeCloud) { provider.ingress = []corev1.LoadBalancerIngress{{Hostname: "lb_1"}} })
+		workerpooltest.Pass(driftPeriod + time.Minute)
+		wantList(r, "addresses", addressesOf(r.service("web").Status.LoadBalancer), "203.0.113.7")
+		if events := r.events(); !slices.Contains(events, "Warning LoadBalancerAddressInvalid") {
+			r.Errorf("events %q, want one about the hostname", events)
+		}
+		r.cloud.set(func(*fakeCloud) { provider.ingress = []corev1.LoadBalancerIngress{{IP: "203.0.113.8"}} })
+		workerpooltest.Pass(driftPeriod + time.Minute)
+		wantList(r, "addresses", addressesOf(r.service("web").Status.LoadBalancer), "203.0.113.8")
+	})
+}
+
+// TestAnotherSpellingIsNoOtherAddress: an earlier version published addresses as the cloud writes them.
+func TestAnotherSpellingIsNoOtherAddress(t *testing.T) {
+	inRig(t, func(r *rig) {
+		ingress := []corev1.LoadBalancerIngress{{IP: "2001:DB8::7", Hostname: "LB.example.com."}}
+		r.startWith(&addressedCloud{r.cloud, ingress}, 1)
+		r.addService("web", func(s *corev1.Service) {
+			s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "2001:DB8::7", Hostname: "LB.example.com."}}
+		})
+		r.waitForSync()
+		if events := r.events(); slices.Contains(events, "Warning LoadBalancerRepaired") {
+			r.Errorf("events %q, want none about other addresses", events)
+		}
+	})
+}
