@@ -16,7 +16,7 @@ import (
 
 // withValidAddresses returns the comparison with the addresses that the API server accepts, in their canonical
 // spelling, and with a notice that names the others. The API server refuses a status with one invalid address as a
-// whole, so this one would hide the valid ones. If none is valid, the published ones stay, and the reason is in Refused.
+// whole, so this one would hide the valid ones. If none is valid, the published ones stay, and Refused has the reason.
 func withValidAddresses(found cloud.Comparison) cloud.Comparison {
 	var valid []corev1.LoadBalancerIngress
 	var invalid []string

@@ -62,11 +62,12 @@ func (c *call) idempotent() bool {
 	return false
 }
 
-// maxDateDistance is the longest time between the Date of an answer and its Retry-After with which the Date is believed.
+// maxDateDistance is the longest time between the Date of an answer and its Retry-After, if the Date is to count.
 const maxDateDistance = 24 * time.Hour
 
 // retryAfter reads the Retry-After header, seconds or a date (RFC 9110, section 10.2.3); 0 without a usable one. A date
-// is one of the cloud's clock, so it counts from the Date of the same answer, or, if that is missing or absurd, from now.
+// is one of the cloud's clock, so it counts from the Date of the same answer. If that is missing or absurd, it counts
+// from now.
 func retryAfter(header http.Header, now time.Time) time.Duration {
 	value := header.Get("Retry-After")
 	if value == "" {
