@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -315,13 +316,13 @@ func (r *reconciler) waitError(s *serviceState, service *corev1.Service, w cloud
 	if w.Slow {
 		reportedAt = since
 	}
-	return api.NewRetryError(w.Message, r.pollInterval(time.Since(reportedAt)))
+	return api.NewRetryError(w.Message, r.pollInterval(w, time.Since(reportedAt)))
 }
 
-// pollInterval returns the time until the next check of an object that is slow, or that was reported as failed or slow,
-// from the time since then. The interval doubles with each check, within bounds.
-func (r *reconciler) pollInterval(since time.Duration) time.Duration {
-	interval := r.behaviour.PollInterval
+// pollInterval returns the time until the next check. For an object that is slow, or that was reported as failed or
+// slow, it depends on the time since then: the interval doubles with each check, within bounds.
+func (r *reconciler) pollInterval(w cloud.Wait, since time.Duration) time.Duration {
+	interval := cmp.Or(w.Next, r.behaviour.PollInterval)
 	return min(max(since, interval), max(interval, maxPollInterval))
 }
 
