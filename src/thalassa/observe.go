@@ -64,7 +64,8 @@ func (b *balancers) observe(ctx context.Context, service *corev1.Service, most a
 	if served(service) {
 		expected = len(service.Spec.Ports)
 	}
-	groups, err := b.inventory.TargetGroupsOf(ctx, string(service.UID), most.groups, expected)
+	groups, err := b.inventory.TargetGroupsOf(ctx, string(service.UID), most.groups, expected,
+		groupsUsedBy(balancers))
 	if err != nil {
 		return balancer.Observed{}, err
 	}
@@ -85,6 +86,19 @@ func (b *balancers) observe(ctx context.Context, service *corev1.Service, most a
 		b.inventory.OwnerKnown(string(service.UID))
 	}
 	return o, nil
+}
+
+// groupsUsedBy returns the identities of the target groups that the listeners of load balancers use.
+func groupsUsedBy(balancers []resource.LoadBalancer) []string {
+	var ids []string
+	for _, balancer := range balancers {
+		for _, listener := range balancer.Listeners {
+			if listener.TargetGroup != "" {
+				ids = append(ids, listener.TargetGroup)
+			}
+		}
+	}
+	return ids
 }
 
 // observeSecurityGroups adds the Service's security groups to o.
