@@ -29,7 +29,7 @@ func TestCloudConfig(t *testing.T) {
 		"organisation": "my-organisation", "vpcIdentity": "vpc-0123456789", "cluster": "production",
 		"endpoint": "https://api.thalassa.cloud", "insecure": false, "additionalLabels": map[string]any{},
 		"cloudCredentials": map[string]any{"directory": "/etc/thalassa-ccm/credentials"},
-		"loadBalancer": map[string]any{"enabled": true, "creationPollInterval": 5.0, "creationPollTimeout": 300.0,
+		"loadBalancer": map[string]any{"enabled": true, "creationPollTimeout": 300.0,
 			"driftPeriod": 300.0,
 			"drift":       "repair", "removeOrphans": false, "onlyClass": false, "class": "",
 			"defaults": map[string]any{}, "nodeSecurityGroup": "", "maxTargets": 0.0},

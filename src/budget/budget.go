@@ -44,6 +44,7 @@ func Thalassa() []Budget {
 	const (
 		size1000 = "1,000 Services on 1,000 nodes"
 		size5000 = "1,000 Services on 5,000 nodes"
+		batch    = "20 Services with load balancers for which the cloud takes 5 s"
 	)
 	all := []Budget{
 		calls("restart-calls", 10, "a restart with "+size1000),
@@ -75,6 +76,12 @@ func Thalassa() []Budget {
 		writes("create-group-writes", 6, "a new Service with two ports and its own security group"),
 		writes("create-protections", 1, "a new Service: writes of its finalizer"),
 		calls("delete-reads", 10, "20 Services are deleted at once: reads"),
+		seconds("batch-create-seconds", 1.5, batch+" are made at once: from the address in the cloud to that in the "+
+			"Service, the median"),
+		calls("batch-create-lists", 10, batch+" are made at once: lists until all have addresses"),
+		seconds("batch-delete-seconds", 1.5, batch+" are deleted at once: from the end of the load balancer in the "+
+			"cloud to the end of the Service, the median"),
+		calls("batch-delete-lists", 10, batch+" are deleted at once: lists until all have ended"),
 		seconds("rush-seconds", 60,
 			"200 new Services at once get addresses, if the cloud takes 30 s for each, at 50 requests a second"),
 		calls("rush-refusals", 0,

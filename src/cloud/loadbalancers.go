@@ -127,6 +127,9 @@ type Wait struct {
 	// Within is the time after which the action has certainly finished, so that it need not be checked before; 0 if it
 	// is not known.
 	Within time.Duration
+	// Next is the time until the next check, if the provider determines it; 0: PollInterval. Different Services may
+	// have the same times, so that they share what is read.
+	Next time.Duration
 	// Message is one sentence for logs and conditions: what has to finish, and its present state.
 	Message string
 }

@@ -141,7 +141,9 @@ func (f *File) Apply(keys []Key, getenv func(string) string) {
 			f.Add(key.Path, "", missing(key))
 			continue
 		}
-		key.Rule.check(f, key.Path, value)
+		if !value.IsZero() || f.Given(key.Path) { // a zero that nobody gave is a default in words
+			key.Rule.check(f, key.Path, value)
+		}
 		f.complete(key)
 	}
 }

@@ -84,7 +84,7 @@ func leafSchema(entry Entry, deflt reflect.Value) (Schema, error) {
 		return nil, fmt.Errorf("reading the example of key %s: %w", entry.Path, err)
 	}
 	s := Schema{"description": entry.sentence(), "examples": []any{example}}
-	if !deflt.IsZero() || deflt.Kind() == reflect.Bool || entry.Type == TypeNumber {
+	if !deflt.IsZero() || deflt.Kind() == reflect.Bool || entry.Type == TypeNumber && entry.Rule.Min <= 0 {
 		s["default"] = deflt.Interface()
 	}
 	switch entry.Type {

@@ -24,6 +24,7 @@ func Documented() []string {
 		"InvalidPodCIDR",
 		"InvalidSetting",
 		"LabelsLost",
+		"LoadBalancerAddressInvalid",
 		"LoadBalancerDrifted",
 		"LoadBalancerFailed",
 		"LoadBalancerLeft",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,6 +28,7 @@ type balancers struct {
 	settings  balancer.Config
 	inventory *inventory.Inventory
 	executor  *executor
+	schedule  *schedule
 	// writes are the last writes of Services, by their UIDs.
 	writes *store.TTLCache[lastWrite]
 	// began is when this process compared the first Service.
@@ -38,6 +40,7 @@ var _ cloud.LoadBalancers = (*balancers)(nil)
 func newBalancers(c cloudconfig.Config, known *inventory.Inventory) *balancers {
 	return &balancers{
 		config: c, settings: balancer.NewConfig(c), inventory: known,
+		schedule: &schedule{interval: time.Duration(c.LoadBalancer.CreationPollInterval) * time.Second},
 		executor: &executor{
 			inventory: known,
 			removals:  store.NewTTLCache[removal](targetWriteAge),
@@ -74,7 +77,7 @@ func (b *balancers) Diff(ctx context.Context, service *corev1.Service,
 	}
 	found, creates := request.Compare(targets, usable, b.lookUp(ctx, request, o))
 	if !creates {
-		return found, nil
+		return b.timed(found), nil
 	}
 	b.expectFromPreviousLeader(service)
 	if within := b.inventory.Expecting(string(service.UID)); within > 0 {
@@ -116,7 +119,27 @@ func (b *balancers) Apply(ctx context.Context, service *corev1.Service, plan clo
 		last.at = time.Now()
 		b.writes.Put(string(service.UID), last)
 	}
+	if slices.ContainsFunc(made, takesTime) {
+		b.schedule.begin()
+	}
 	return made, err
+}
+
+// takesTime reports whether the cloud goes on with the work after it has accepted the write.
+func takesTime(tried cloud.Attempt) bool {
+	switch tried.Operation.Object.(type) {
+	case balancer.CreateLoadBalancer, balancer.DeleteLoadBalancer:
+		return true
+	}
+	return false
+}
+
+// timed adds the time of the next look to what the caller waits for.
+func (b *balancers) timed(found cloud.Comparison) cloud.Comparison {
+	if found.Wait != nil {
+		_, found.Wait.Next = b.schedule.look()
+	}
+	return found
 }
 
 // writesOf returns the latest writes of the targets of target groups, by the identities of these. A process does not

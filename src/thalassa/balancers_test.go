@@ -30,8 +30,8 @@ func TestServiceGetsAnAddressAndLeavesNothing(t *testing.T) {
 
 		_, err := l.ensure(web, nodes)
 		var again *api.RetryError
-		if !errors.As(err, &again) || again.RetryAfter() != 5*time.Second {
-			t.Fatalf("first sync: %v; want to be called again in 5s", err)
+		if !errors.As(err, &again) || again.RetryAfter() != firstLook {
+			t.Fatalf("first sync: %v; want to be called again in %s", err, firstLook)
 		}
 		if want := `load balancer a0a1b2c3dweb is not ready yet, its status is "creating"`; err.Error() != want {
 			t.Errorf("first sync says %q, want %q", err, want)

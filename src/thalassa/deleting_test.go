@@ -118,6 +118,8 @@ func TestStuckDeletionCostsASyncLittle(t *testing.T) {
 func TestWaitingGoesByTheLatestLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{Delays: emulator.Delays{LoadbalancerCreate: 10 * time.Minute}})
+		l.config.LoadBalancer.CreationPollInterval = 7
+		l.restart()
 		nodes, web := l.nodes("a"), service("web", 80)
 		look := func() string {
 			_, err := l.ensure(web, nodes)

@@ -44,7 +44,7 @@ func (b *balancers) PlanDelete(ctx context.Context, service *corev1.Service, wri
 	if o.Empty() && len(found.Plan) > 0 { // a rule of the node group, which a lagging list may show
 		b.listsLag(service)
 	}
-	return found, nil
+	return b.timed(found), nil
 }
 
 // usersOf returns load balancers of others that use the objects of a Service without a load balancer, by the identities
@@ -65,6 +65,10 @@ func (b *balancers) usersOf(o balancer.Observed) map[string]resource.LoadBalance
 // deletionWindow is how long after its last write the program lists what is left of a Service, so that Services that
 // are deleted at the same time share these lists.
 const deletionWindow = time.Second
+
+// groupAge is how old the lists of target groups and security groups may be when their deletion is planned. Whether
+// load balancers of others use them is in the list of load balancers.
+const groupAge = 10 * time.Second
 
 // lastWrite is the last write of an object of a Service by this process.
 type lastWrite struct {
@@ -96,13 +100,15 @@ func (b *balancers) sinceWrite(service *corev1.Service) (since, window time.Dura
 // after it has accepted a deletion.
 func (b *balancers) observeForDeletion(ctx context.Context, service *corev1.Service) (o balancer.Observed, early bool,
 	err error) {
-	o, err = b.observe(ctx, service, b.fresh(), true)
+	fresh := b.fresh()
+	o, err = b.observe(ctx, service, ages{fresh, max(fresh, groupAge)}, true)
 	if since, window := b.sinceWrite(service); err == nil && o.Empty() {
 		if since < window {
 			return o, true, nil
 		}
 		// A list that began at the very time of the write may be older.
-		if o, err = b.observe(ctx, service, min(b.fresh(), since-time.Nanosecond), true); !o.Empty() {
+		maxAge := min(fresh, b.config.LoadBalancer.PollInterval()/2, since-time.Nanosecond)
+		if o, err = b.observe(ctx, service, ages{maxAge, maxAge}, true); !o.Empty() {
 			b.listsLag(service)
 		}
 	}

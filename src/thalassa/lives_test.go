@@ -48,14 +48,15 @@ func TestLives(t *testing.T) {
 // TestSelectorWithoutService (2633990250) in the package service, and TestFirstListLacksIt (180000902). The first three
 // keep the draw of their time, see life.first. In 110000746 a list from before a write hides that another write is
 // needed, until the next check for drift. In 1578970011 a list lacks a target group whose deletion the cloud has
-// accepted, and the finalizer is removed before the group is gone, which is no leak.
+// accepted, and the finalizer is removed before the group is gone, which is no leak. 31001392 is
+// TestFirstListsLackAGroupInUse.
 func TestLivesThatFailed(t *testing.T) {
 	t.Parallel()
 	disturbances := tier.Pick(1, lifeDisturbances)
 	for _, seed := range []uint64{7000079, 7000235, 9100004}[:min(3, tierSize().someLives)] {
 		faulttest.Chaos(t, life{seed: seed, first: true}.scenario(), disturbances)
 	}
-	others := []uint64{110000746, 150000881, 180000902, 1578970011, 2633990250}
+	others := []uint64{31001392, 110000746, 150000881, 180000902, 1578970011, 2633990250}
 	for _, seed := range others[:min(len(others), tierSize().someLives)] {
 		faulttest.Chaos(t, life{seed: seed}.scenario(), disturbances)
 	}

@@ -53,7 +53,7 @@ func (b *balancers) lookUpReservedIP(ctx context.Context, name string,
 	attached := ip.Object.AttachedTo
 	if attached != "" && (balancer == nil || attached != balancer.ID) {
 		// it may have been detached recently
-		ip.Object, ip.Found, ip.Err = b.inventory.ReservedIP(ctx, name, b.fresh())
+		ip.Object, ip.Found, ip.Err = b.inventory.ReservedIP(ctx, name, b.config.LoadBalancer.PollInterval()/2)
 	}
 	if !ip.Found && ip.Err == nil {
 		vpc, _ := b.inventory.VPC(ctx) // only for a message

@@ -15,10 +15,14 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
-// observeForDiff returns all objects of the Service. Cached lists may be older than the poll interval, so newer ones
-// are read while a load balancer is not ready.
+// ages are how old lists may be: those of load balancers, and those of their target groups and security groups.
+type ages struct{ balancers, groups time.Duration }
+
+// observeForDiff returns all objects of the Service. Cached lists may be older than the latest look, so newer ones are
+// read while a load balancer is not ready.
 func (b *balancers) observeForDiff(ctx context.Context, service *corev1.Service) (balancer.Observed, error) {
-	o, err := b.observe(ctx, service, b.config.Inventory.MaxBalancerAge(), false)
+	maxAge := b.config.Inventory.MaxBalancerAge()
+	o, err := b.observe(ctx, service, ages{maxAge, maxAge}, false)
 	if err != nil {
 		return balancer.Observed{}, err
 	}
@@ -48,10 +52,11 @@ func (b *balancers) completed(ctx context.Context, service *corev1.Service, o ba
 	return o, nil
 }
 
-// observe returns all objects of the Service, from lists at most maxAge old. With ending, the Service is to have none.
-func (b *balancers) observe(ctx context.Context, service *corev1.Service, maxAge time.Duration,
+// observe returns all objects of the Service, from lists at most this old. With ending, the Service is to have none.
+// Then security groups are listed when it has no load balancer any more, or one whose record contains a security group.
+func (b *balancers) observe(ctx context.Context, service *corev1.Service, most ages,
 	ending bool) (balancer.Observed, error) {
-	balancers, like, err := b.balancersOf(ctx, service, maxAge, ending)
+	balancers, like, err := b.balancersOf(ctx, service, most.balancers, ending)
 	if err != nil {
 		return balancer.Observed{}, err
 	}
@@ -59,7 +64,8 @@ func (b *balancers) observe(ctx context.Context, service *corev1.Service, maxAge
 	if served(service) {
 		expected = len(service.Spec.Ports)
 	}
-	groups, err := b.inventory.TargetGroupsOf(ctx, string(service.UID), maxAge, expected)
+	groups, err := b.inventory.TargetGroupsOf(ctx, string(service.UID), most.groups, expected,
+		groupsUsedBy(balancers))
 	if err != nil {
 		return balancer.Observed{}, err
 	}
@@ -69,9 +75,9 @@ func (b *balancers) observe(ctx context.Context, service *corev1.Service, maxAge
 		return balancer.Observed{}, err
 	}
 	o.Groups = append(o.Groups, unlabelled...)
-	made := ending || b.settings.MayHaveSecurityGroup(service, o.Balancer())
+	made := ending && o.Balancer() == nil || b.settings.MayHaveSecurityGroup(service, o.Balancer())
 	if made || o.Unfinished() {
-		err := b.observeSecurityGroups(ctx, service, &o, maxAge)
+		err := b.observeSecurityGroups(ctx, service, &o, most.groups)
 		if err != nil && (made || !errors.Is(err, client.ErrUnauthorised)) {
 			o.GroupsError = err
 		}
@@ -80,6 +86,19 @@ func (b *balancers) observe(ctx context.Context, service *corev1.Service, maxAge
 		b.inventory.OwnerKnown(string(service.UID))
 	}
 	return o, nil
+}
+
+// groupsUsedBy returns the identities of the target groups that the listeners of load balancers use.
+func groupsUsedBy(balancers []resource.LoadBalancer) []string {
+	var ids []string
+	for _, balancer := range balancers {
+		for _, listener := range balancer.Listeners {
+			if listener.TargetGroup != "" {
+				ids = append(ids, listener.TargetGroup)
+			}
+		}
+	}
+	return ids
 }
 
 // observeSecurityGroups adds the Service's security groups to o.
@@ -121,7 +140,10 @@ func (b *balancers) balancersOf(ctx context.Context, service *corev1.Service, ma
 }
 
 // fresh is the maximum age of the answer while the program waits for a change in the cloud.
-func (b *balancers) fresh() time.Duration { return b.config.LoadBalancer.PollInterval() / 2 }
+func (b *balancers) fresh() time.Duration {
+	maxAge, _ := b.schedule.look()
+	return maxAge
+}
 
 // recognise searches the present list for load balancers of the Service that lost labels. With has, the Service has a
 // load balancer with its labels, so nothing depends on the result.

@@ -96,6 +96,36 @@ func TestFirstListLacksIt(t *testing.T) {
 	})
 }
 
+// TestFirstListsLackAGroupInUse: a process that just started makes no second target group for a listener, however many
+// lists lack the first one, and deletes the first one with its Service. Life 31001392 found it.
+func TestFirstListsLackAGroupInUse(t *testing.T) {
+	for _, deleted := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			l := newLab(t, emulator.Config{})
+			web, nodes := service("web", 80), l.nodes("a")
+			web.Status.LoadBalancer = *l.settle(web, nodes)
+			l.restart()
+			rule := wrongLists("GET /v1/loadbalancer-target-groups")["partial often"]
+			if _, err := l.emulator.Inject(rule); err != nil {
+				t.Fatal(err)
+			}
+			<-time.After(5 * time.Minute)
+			l.emulator.ResetCounters()
+			if deleted {
+				l.remove(web)
+				if left := l.leftovers(); len(left) > 0 {
+					t.Errorf("left in the cloud: %v", left)
+				}
+				return
+			}
+			l.settle(web, nodes)
+			if writes := l.writes(); len(writes) > 0 {
+				t.Errorf("writes because of the first lists: %v", writes)
+			}
+		})
+	}
+}
+
 // TestUnknownIsNotGone: what a list leaves out and nobody says anything about is not made again.
 func TestUnknownIsNotGone(t *testing.T) {
 	for _, answer := range []*http.Response{

@@ -68,6 +68,9 @@
 {{- $_ := set $keys $section (merge (dict) . (get $keys $section | default dict)) -}}
 {{- end -}}
 {{- end -}}
+{{- with $keys.loadBalancer -}}
+{{- if kindIs "invalid" .creationPollInterval -}}{{- $_ := unset . "creationPollInterval" -}}{{- end -}}
+{{- end -}}
 {{- toJson $keys -}}
 {{- end -}}
 

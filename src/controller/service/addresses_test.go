@@ -1,105 +1,157 @@
 package service
 
 import (
+	"context"
+	"encoding/json"
+	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	kubetesting "k8s.io/client-go/testing"
+	netutils "k8s.io/utils/net"
+	"k8s.io/utils/ptr"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool/workerpooltest"
 )
 
-// publishes sets the address in the status of a Service, as another program does; "" removes it.
-func (r *rig) publishes(name, address string) {
-	r.Helper()
-	r.changeService(name, func(s *corev1.Service) {
-		s.Status.LoadBalancer.Ingress = nil
-		if address != "" {
-			s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: address}}
+// addressedCloud is a fakeCloud that returns other addresses.
+type addressedCloud struct {
+	*fakeCloud
+	ingress []corev1.LoadBalancerIngress
+}
+
+// Diff implements cloud.LoadBalancers.
+func (c *addressedCloud) Diff(ctx context.Context, service *corev1.Service,
+	targets cloud.Targets) (cloud.Comparison, error) {
+	found, err := c.fakeCloud.Diff(ctx, service, targets)
+	if len(found.Status.Ingress) > 0 {
+		found.Status.Ingress = c.ingress
+	}
+	return found, err
+}
+
+// apiServerErrors returns what the API server says about addresses in the status of a Service.
+func apiServerErrors(ingress []corev1.LoadBalancerIngress) (errs field.ErrorList) {
+	for i, one := range ingress {
+		path := field.NewPath("status", "loadBalancer", "ingress").Index(i)
+		if one.IP != "" {
+			errs = append(errs, validation.IsValidIPForLegacyField(path, one.IP, true, nil)...)
 		}
+		if one.IPMode != nil && (one.IP == "" || *one.IPMode != "VIP" && *one.IPMode != "Proxy") {
+			errs = append(errs, field.Forbidden(path, "the IP mode"))
+		}
+		if one.Hostname != "" && (len(validation.IsDNS1123Subdomain(one.Hostname)) > 0 ||
+			netutils.ParseIPSloppy(one.Hostname) != nil) {
+			errs = append(errs, field.Invalid(path, one.Hostname, "no hostname"))
+		}
+	}
+	return errs
+}
+
+// validating makes the API server refuse a status that it would refuse.
+func (r *rig) validating() {
+	r.cluster.PrependReactor("patch", "services", func(action kubetesting.Action) (bool, runtime.Object, error) {
+		patch, _ := action.(kubetesting.PatchAction)
+		changed := &corev1.Service{}
+		if err := json.Unmarshal(patch.GetPatch(), changed); err != nil {
+			return true, nil, err
+		}
+		err := apiServerErrors(changed.Status.LoadBalancer.Ingress).ToAggregate()
+		return err != nil, nil, err
 	})
 }
 
-// TestChangedAddresses: an event about addresses that changed says whether the load balancer or the status changed, as
-// far as it is known. In the end, the status has the address of the load balancer.
-func TestChangedAddresses(t *testing.T) {
-	const other = "198.51.100.7"
-	tests := map[string]struct {
-		change func(*rig, *corev1.Service)
-		event  string // its beginning
-	}{
-		"the load balancer has another one": {func(r *rig, web *corev1.Service) { r.moves(web) },
-			"Warning LoadBalancerRepaired The addresses of the load balancer changed from 192.0.2.1 to 192.0.2.9. "},
-		"the load balancer was replaced by another one": {func(r *rig, web *corev1.Service) {
-			r.cloud.set(func(p *fakeCloud) { delete(p.balancers, web.UID) })
-		}, "Warning LoadBalancerRepaired The addresses of the load balancer changed from 192.0.2.1 to 192.0.2.2. "},
-		"another program wrote the status": {func(r *rig, _ *corev1.Service) { r.publishes("web", other) },
-			"Warning StatusOverwritten Another program wrote the addresses " + other + " into the status of this " +
-				"Service. The load balancer still has 192.0.2.1, "},
-		"both": {func(r *rig, web *corev1.Service) { r.moves(web); r.publishes("web", other) },
-			"Warning LoadBalancerRepaired The addresses of the load balancer changed from 192.0.2.1 to 192.0.2.9. "},
-		"one of both while no process ran": {func(r *rig, _ *corev1.Service) {
-			r.stop()
-			r.publishes("web", other)
-			r.start(1)
-		}, "Warning LoadBalancerRepaired The status of this Service had the addresses " + other + ", and the load " +
-			"balancer has 192.0.2.1, "},
-		"another program removed it": {func(r *rig, _ *corev1.Service) { r.publishes("web", "") }, ""},
+func TestInvalidAddressHidesNoValidOne(t *testing.T) {
+	proxy, unknown := ptr.To(corev1.LoadBalancerIPModeProxy), ptr.To(corev1.LoadBalancerIPMode("proxy"))
+	both := func(ip, hostname string) []corev1.LoadBalancerIngress {
+		return []corev1.LoadBalancerIngress{{IP: ip, Hostname: hostname, IPMode: proxy}}
 	}
-	for name, tt := range tests {
+	one, named := []string{"203.0.113.7"}, []string{"lb.example.com"}
+	for name, tt := range map[string]struct {
+		cloud     []corev1.LoadBalancerIngress
+		published []string
+		invalid   string // in the event; "" if there is none
+	}{
+		"valid":              {both("203.0.113.7", "lb.example.com"), []string{"203.0.113.7 lb.example.com"}, ""},
+		"final dot":          {both("203.0.113.7", "lb.example.com."), []string{"203.0.113.7 lb.example.com"}, ""},
+		"upper case":         {both("", "LB.Example.com"), named, ""},
+		"IPv6 in full":       {both("2001:DB8:0:0::7", ""), []string{"2001:db8::7"}, ""},
+		"IPv4 as IPv6":       {both("::ffff:203.0.113.7", ""), one, ""},
+		"underscore":         {both("203.0.113.7", "lb_1.example.com"), one, `hostname "lb_1.`},
+		"wildcard":           {both("203.0.113.7", "*.example.com"), one, `hostname "*.example.com"`},
+		"address as name":    {both("203.0.113.7", "203.0.113.7"), one, `hostname "203.0.113.7"`},
+		"leading zeros":      {both("010.0.0.1", "lb.example.com"), named, `IP address "010.0.0.1"`},
+		"zone":               {both("fe80::1%eth0", "lb.example.com"), named, `IP address "fe80::1%`},
+		"prefix":             {both("203.0.113.7/32", "lb.example.com"), named, `"203.0.113.7/32"`},
+		"much too long":      {both("203.0.113.7", strings.Repeat("a", 9000)), one, `hostname "aaaa`},
+		"one of two":         {append(both("203.0.113.7", ""), both("x", "")...), one, `address "x"`},
+		"mode without an IP": {both("", "lb.example.com"), named, ""},
+		"unknown mode": {[]corev1.LoadBalancerIngress{{IP: "203.0.113.7", IPMode: unknown}}, one,
+			`IP mode "proxy"`},
+		"none valid": {both("x", "lb_1"), []string{}, `IP address "x", hostname "lb_1"`},
+		"empty":      {append(both("", ""), both("203.0.113.7", "")...), one, ""},
+	} {
 		t.Run(name, func(t *testing.T) {
 			inRig(t, func(r *rig) {
-				tt.change(r, r.startWithService(1))
-				<-time.After(2 * driftPeriod)
-				var events []string
-				for _, event := range r.fullEvents() {
-					if !strings.HasPrefix(event, "Warning LoadBalancerDrifted") {
-						events = append(events, event)
-					}
-				}
-				got := strings.Join(events, "\n")
-				if !strings.HasPrefix(got, tt.event) || (tt.event == "") != (got == "") || len(events) > 1 {
-					t.Errorf("events %q, want one: %q", events, tt.event)
-				}
-				status := r.service("web").Status.LoadBalancer
-				r.cloud.set(func(p *fakeCloud) {
-					for _, balancer := range p.balancers {
-						want(r, "published", strings.Join(addressesOf(status), " "), balancer.address)
-					}
+				r.validating()
+				r.startWith(&addressedCloud{r.cloud, tt.cloud}, 1)
+				r.addService("web")
+				r.waitForSync()
+				wantList(r, "addresses", addressesOf(r.service("web").Status.LoadBalancer), tt.published...)
+				events := slices.DeleteFunc(r.fullEvents(), func(event string) bool {
+					return !strings.HasPrefix(event, corev1.EventTypeWarning)
 				})
+				if tt.invalid == "" {
+					wantList(r, "events", events)
+					return
+				}
+				if len(events) != 1 || !strings.HasPrefix(events[0], "Warning LoadBalancerAddressInvalid ") ||
+					!strings.Contains(events[0], tt.invalid) || len(events[0]) > maxMessage {
+					r.Errorf("events %q, want one with %s", events, tt.invalid)
+				}
+				want(r, "condition", r.condition("web", string(cloud.Settings)), "False LoadBalancerAddressInvalid")
 			})
 		})
 	}
 }
 
-// moves gives a load balancer another address.
-func (r *rig) moves(service *corev1.Service) {
-	r.cloud.set(func(p *fakeCloud) { p.balancers[service.UID].address = "192.0.2.9" })
+// TestPublishedAddressesOutlastInvalidOnes: clients use what is published until the cloud returns something better.
+func TestPublishedAddressesOutlastInvalidOnes(t *testing.T) {
+	inRig(t, func(r *rig) {
+		provider := &addressedCloud{r.cloud, []corev1.LoadBalancerIngress{{IP: "203.0.113.7"}}}
+		r.startWith(provider, 1)
+		r.addService("web")
+		r.waitForSync()
+		r.events()
+		r.cloud.set(func(*fakeCloud) { provider.ingress = []corev1.LoadBalancerIngress{{Hostname: "lb_1"}} })
+		workerpooltest.Pass(driftPeriod + time.Minute)
+		wantList(r, "addresses", addressesOf(r.service("web").Status.LoadBalancer), "203.0.113.7")
+		if events := r.events(); !slices.Contains(events, "Warning LoadBalancerAddressInvalid") {
+			r.Errorf("events %q, want one about the hostname", events)
+		}
+		r.cloud.set(func(*fakeCloud) { provider.ingress = []corev1.LoadBalancerIngress{{IP: "203.0.113.8"}} })
+		workerpooltest.Pass(driftPeriod + time.Minute)
+		wantList(r, "addresses", addressesOf(r.service("web").Status.LoadBalancer), "203.0.113.8")
+	})
 }
 
-// TestRefusedStatusIsNotOverwritten: as long as the API server refuses a new address, no other program is blamed for
-// the old one.
-func TestRefusedStatusIsNotOverwritten(t *testing.T) {
+// TestAnotherSpellingIsNoOtherAddress: an earlier version published addresses as the cloud writes them.
+func TestAnotherSpellingIsNoOtherAddress(t *testing.T) {
 	inRig(t, func(r *rig) {
-		web := r.startWithService(1)
-		var allowed atomic.Bool
-		r.cluster.PrependReactor("patch", "services", func(action clienttesting.Action) (bool, runtime.Object, error) {
-			if allowed.Load() {
-				return false, nil, nil
-			}
-			return forbid(action)
+		ingress := []corev1.LoadBalancerIngress{{IP: "2001:DB8::7", Hostname: "LB.example.com."}}
+		r.startWith(&addressedCloud{r.cloud, ingress}, 1)
+		r.addService("web", func(s *corev1.Service) {
+			s.Status.LoadBalancer.Ingress = ingress
 		})
-		r.moves(web)
-		<-time.After(2 * driftPeriod)
-		allowed.Store(true)
-		<-time.After(2 * driftPeriod)
-		for _, event := range r.fullEvents() {
-			if strings.HasPrefix(event, "Warning StatusOverwritten") {
-				t.Errorf("event %q", event)
-			}
+		r.waitForSync()
+		if events := r.events(); slices.Contains(events, "Warning LoadBalancerRepaired") {
+			r.Errorf("events %q, want none about other addresses", events)
 		}
-		want(r, "published", strings.Join(addressesOf(r.service("web").Status.LoadBalancer), " "), "192.0.2.9")
 	})
 }

@@ -49,6 +49,8 @@ const (
 	reasonNoNodeMatches = "NoNodeMatches"
 	// reasonRetained: the Service has no load balancer any more, and the load balancer still exists in the cloud.
 	reasonRetained = "KeptLoadBalancer"
+	// reasonAddressInvalid: the API server does not accept an address of the load balancer.
+	reasonAddressInvalid = "LoadBalancerAddressInvalid"
 	// reasonLeft: objects that may belong to the Service stay in the cloud.
 	reasonLeft = "LoadBalancerLeft"
 )

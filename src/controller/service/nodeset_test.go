@@ -329,7 +329,7 @@ func TestLocalOnExcludedNodeThatJoins(t *testing.T) {
 func TestReadyEndpointsWithoutNode(t *testing.T) {
 	const none, nameless, elsewhere = "No endpoint of this Service is ready, ",
 		"Endpoints of this Service are ready, but its EndpointSlices name no node of the cluster for them, ",
-		"All ready endpoints of this Service are on nodes that are not in the cluster or have no provider ID, "
+		"All ready endpoints of this Service are on nodes that are not in the cluster or not of this cloud, "
 	tests := map[string]struct {
 		endpoints []discoveryv1.Endpoint
 		want      string // the beginning of the message

@@ -86,6 +86,7 @@ func (p *Previewer) Preview(ctx context.Context, service *corev1.Service) Previe
 	targets, err := p.targetsOf(service)
 	if err == nil {
 		preview.Comparison, err = p.provider.Diff(ctx, service, targets)
+		preview.Comparison = withValidAddresses(preview.Comparison)
 	}
 	preview.Err = err
 	preview.AddFinalizer = err == nil && !helpers.HasLBFinalizer(service)

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -92,7 +93,7 @@ func (r *reconciler) diff(ctx context.Context, req request) (cloud.Comparison, e
 	ctx, span := tracing.Start(ctx, "diff")
 	found, err := r.provider.Diff(ctx, req.service, req.targets)
 	endPlan(span, found.Plan, err)
-	return found, err
+	return withValidAddresses(found), err
 }
 
 // planDelete plans the deletion of a Service's objects.
@@ -315,13 +316,13 @@ func (r *reconciler) waitError(s *serviceState, service *corev1.Service, w cloud
 	if w.Slow {
 		reportedAt = since
 	}
-	return api.NewRetryError(w.Message, r.pollInterval(time.Since(reportedAt)))
+	return api.NewRetryError(w.Message, r.pollInterval(w, time.Since(reportedAt)))
 }
 
-// pollInterval returns the time until the next check of an object that is slow, or that was reported as failed or slow,
-// from the time since then. The interval doubles with each check, within bounds.
-func (r *reconciler) pollInterval(since time.Duration) time.Duration {
-	interval := r.behaviour.PollInterval
+// pollInterval returns the time until the next check. For an object that is slow, or that was reported as failed or
+// slow, it depends on the time since then: the interval doubles with each check, within bounds.
+func (r *reconciler) pollInterval(w cloud.Wait, since time.Duration) time.Duration {
+	interval := cmp.Or(w.Next, r.behaviour.PollInterval)
 	return min(max(since, interval), max(interval, maxPollInterval))
 }
 
@@ -338,8 +339,8 @@ func capitalized(text string) string {
 // after, and hostnames likewise.
 func comparableAddresses(before, after corev1.LoadBalancerStatus) (was, is []string) {
 	for _, value := range []func(corev1.LoadBalancerIngress) string{
-		func(ingress corev1.LoadBalancerIngress) string { return ingress.IP },
-		func(ingress corev1.LoadBalancerIngress) string { return ingress.Hostname },
+		func(ingress corev1.LoadBalancerIngress) string { return cloud.CanonicalAddress(ingress.IP) },
+		func(ingress corev1.LoadBalancerIngress) string { return cloud.CanonicalAddress(ingress.Hostname) },
 	} {
 		if oldValues, newValues := ingressValues(before, value), ingressValues(after, value); len(oldValues) > 0 &&
 			len(newValues) > 0 {

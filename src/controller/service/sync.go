@@ -159,7 +159,7 @@ func (c *Controller) claim(ctx context.Context, s *serviceState, service *corev1
 	if !actual.Exists && !managed {
 		return nil, nil
 	}
-	return c.writer.claim(ctx, s, service, actual.Status)
+	return c.writer.claim(ctx, s, service, withValidAddresses(actual).Status)
 }
 
 // unlessChanged returns the error of a write to a Service. If the Service has changed since it was read, it returns an

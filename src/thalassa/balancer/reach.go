@@ -46,7 +46,9 @@ func usesInternalAddresses(service *corev1.Service, asked bool, balancer resourc
 	adopted := lastAppliedOf(balancer.Annotations).has(settingAdopted)
 	return isInternal(balancer) && (asked || adopted || slices.ContainsFunc(service.Status.LoadBalancer.Ingress,
 		func(ingress corev1.LoadBalancerIngress) bool {
-			return slices.Contains(balancer.InternalAddresses, ingress.IP)
+			return slices.ContainsFunc(balancer.InternalAddresses, func(address string) bool {
+				return cloud.CanonicalAddress(address) == cloud.CanonicalAddress(ingress.IP)
+			})
 		}))
 }
 

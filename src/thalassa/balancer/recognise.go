@@ -54,7 +54,7 @@ func (c Config) TraitsOf(service *corev1.Service) ServiceTraits {
 	for _, ingress := range service.Status.LoadBalancer.Ingress {
 		for _, address := range []string{ingress.IP, ingress.Hostname} {
 			if address != "" {
-				t.Addresses = append(t.Addresses, address)
+				t.Addresses = append(t.Addresses, cloud.CanonicalAddress(address))
 			}
 		}
 	}

@@ -62,7 +62,12 @@ func (c *call) idempotent() bool {
 	return false
 }
 
-// retryAfter reads the Retry-After header, seconds or a date (RFC 9110, section 10.2.3); 0 without a usable one.
+// maxDateDistance is the longest time between the Date of an answer and its Retry-After, if the Date is to count.
+const maxDateDistance = 24 * time.Hour
+
+// retryAfter reads the Retry-After header, seconds or a date (RFC 9110, section 10.2.3); 0 without a usable one. A date
+// is one of the cloud's clock, so it counts from the Date of the same answer. If that is missing or absurd, it counts
+// from now.
 func retryAfter(header http.Header, now time.Time) time.Duration {
 	value := header.Get("Retry-After")
 	if value == "" {
@@ -75,6 +80,9 @@ func retryAfter(header http.Header, now time.Time) time.Duration {
 	date, err := http.ParseTime(value)
 	if err != nil {
 		return 0
+	}
+	if sent, err := http.ParseTime(header.Get("Date")); err == nil && date.Sub(sent).Abs() <= maxDateDistance {
+		now = sent
 	}
 	return min(max(date.Sub(now), 0), maxRetryAfter)
 }

@@ -204,6 +204,34 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
+// TestRetryAfterDate counts from the Date of the answer: both are of the cloud's clock.
+func TestRetryAfterDate(t *testing.T) {
+	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+	in := func(after time.Duration) string { return now.Add(after).Format(http.TimeFormat) }
+	for name, tt := range map[string]struct {
+		date, retryAfter string
+		want             time.Duration
+	}{
+		"same clock":                   {in(0), in(7 * time.Second), 7 * time.Second},
+		"the cloud is ahead":           {in(time.Hour), in(time.Hour + 7*time.Second), 7 * time.Second},
+		"the cloud is behind":          {in(-time.Hour), in(7*time.Second - time.Hour), 7 * time.Second},
+		"the clock here is years off":  {in(30000 * time.Hour), in(30000*time.Hour + 7*time.Second), 7 * time.Second},
+		"before the answer":            {in(time.Minute), in(30 * time.Second), 0},
+		"very long":                    {in(time.Hour), in(3 * time.Hour), maxRetryAfter},
+		"seconds need no date":         {in(time.Hour), "7", 7 * time.Second},
+		"without a Date":               {"", in(7 * time.Second), 7 * time.Second},
+		"without a Date, long ago":     {"", in(-time.Hour), 0},
+		"the Date is no date":          {"yesterday", in(7 * time.Second), 7 * time.Second},
+		"the Date is absurd":           {"Thu, 01 Jan 1970 00:00:00 GMT", in(7 * time.Second), 7 * time.Second},
+		"the Date is absurdly far off": {"Fri, 31 Dec 9999 23:59:59 GMT", in(7 * time.Second), 7 * time.Second},
+	} {
+		header := http.Header{"Retry-After": {tt.retryAfter}, "Date": {tt.date}}
+		if got := retryAfter(header, now); got != tt.want {
+			t.Errorf("%s: %s, want %s", name, got, tt.want)
+		}
+	}
+}
+
 func TestLongPauseHoldsForAllCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{answers: []func(http.ResponseWriter, *http.Request){answer(429, `{}`, "Retry-After", "60"),

@@ -2,6 +2,7 @@
 package cloudconfig
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net/netip"
@@ -44,8 +45,9 @@ type Config struct {
 // LoadBalancer is about Services of type LoadBalancer.
 type LoadBalancer struct {
 	Enabled bool `yaml:"enabled"`
-	// CreationPollInterval is the time between two reads of a load balancer that is being created, in seconds.
-	CreationPollInterval int `yaml:"creationPollInterval"`
+	// CreationPollInterval is the time between two reads of a load balancer that is being created, in seconds; 0: the
+	// time grows from one second to defaultPollInterval.
+	CreationPollInterval int `yaml:"creationPollInterval,omitempty"`
 	CreationPollTimeout  int `yaml:"creationPollTimeout"` // seconds after which an event says that it takes long
 	// DriftPeriod is the time between two checks for changes made by hand, in seconds; 0: never.
 	DriftPeriod int `yaml:"driftPeriod"`
@@ -121,8 +123,8 @@ func Default() Config {
 		Endpoint: "https://api.thalassa.cloud",
 		CloudCredentials: Credentials{WorkloadIdentity: WorkloadIdentity{SubjectTokenFile: subjectTokenFile,
 			Lifetime: 3600}},
-		LoadBalancer: LoadBalancer{Enabled: true, CreationPollInterval: 5, CreationPollTimeout: 300,
-			DriftPeriod: 300, Drift: driftRepair},
+		LoadBalancer: LoadBalancer{Enabled: true, CreationPollTimeout: 300, DriftPeriod: 300,
+			Drift: driftRepair},
 		InstancesV2: Instances{Enabled: true, ZoneAndRegionEnabled: true, RemovalGracePeriod: 60,
 			MaxRemovals: 20, RemovalWindow: 600},
 		Routes:    Routes{DriftPeriod: 300},
@@ -213,8 +215,13 @@ func (c Instances) checkPrefixes(file *config.File) {
 	}
 }
 
-// PollInterval is the interval at which a load balancer that is being created or deleted is read.
-func (c LoadBalancer) PollInterval() time.Duration { return seconds(c.CreationPollInterval) }
+// defaultPollInterval is the longest interval if none is configured, in seconds.
+const defaultPollInterval = 5
+
+// PollInterval is the longest interval at which a load balancer that is being created or deleted is read.
+func (c LoadBalancer) PollInterval() time.Duration {
+	return seconds(cmp.Or(c.CreationPollInterval, defaultPollInterval))
+}
 
 // Behaviour returns the settings of the service controller.
 func (c LoadBalancer) Behaviour() cloud.LoadBalancerBehaviour {

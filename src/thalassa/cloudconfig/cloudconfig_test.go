@@ -57,7 +57,7 @@ func TestConfigDefaults(t *testing.T) {
 	want := Config{
 		Organisation: "acme", Endpoint: "https://api.thalassa.cloud", VPCIdentity: "vpc-1", Cluster: "k8s-1",
 		CloudCredentials: Credentials{PersonalAccessToken: "s3cret"},
-		LoadBalancer: LoadBalancer{Enabled: true, CreationPollInterval: 5, CreationPollTimeout: 300,
+		LoadBalancer: LoadBalancer{Enabled: true, CreationPollTimeout: 300,
 			DriftPeriod: 300, Drift: driftRepair},
 		InstancesV2: Instances{Enabled: true, ZoneAndRegionEnabled: true, RemovalGracePeriod: 60,
 			MaxRemovals: 20, RemovalWindow: 600},

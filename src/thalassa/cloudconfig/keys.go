@@ -151,7 +151,8 @@ func balancerKeys() []config.Key {
 		{Path: "loadBalancer.enabled", Since: "0.1.0", Example: "false",
 			Effect: "Enables load balancers for Services of type LoadBalancer."},
 		{Path: "loadBalancer.creationPollInterval", Since: "0.1.0", Example: "10",
-			Rule: config.Whole(1, config.Day, "seconds"),
+			Rule:    config.Whole(1, config.Day, "seconds"),
+			Default: "1 second after a creation or deletion, growing to 5 seconds, and the same times for all Services",
 			Effect: "The interval, in seconds, at which the state of a load balancer is read while the cloud creates " +
 				"or deletes it. After a failure, or after creationPollTimeout, the interval grows to at most one " +
 				"minute."},

@@ -144,10 +144,19 @@ func (i *Inventory) LoadBalancersOf(ctx context.Context, owner string, maxAge ti
 	return i.balancers.FindExpected(ctx, ownerKey(owner), i.maxAgeFor(owner, maxAge), expected)
 }
 
-// TargetGroupsOf returns all target groups of the owner, from a list at most maxAge old, in the same way.
-func (i *Inventory) TargetGroupsOf(ctx context.Context, owner string, maxAge time.Duration,
-	expected int) ([]resource.TargetGroup, error) {
-	return i.groups.FindExpected(ctx, ownerKey(owner), i.maxAgeFor(owner, maxAge), expected)
+// TargetGroupsOf returns all target groups of the owner, from a list at most maxAge old, in the same way. used are the
+// identities of those that listeners of the owner use: if lists lack one, it is requested.
+func (i *Inventory) TargetGroupsOf(ctx context.Context, owner string, maxAge time.Duration, expected int,
+	used []string) ([]resource.TargetGroup, error) {
+	found, err := i.groups.FindExpected(ctx, ownerKey(owner), i.maxAgeFor(owner, maxAge), expected)
+	if err != nil {
+		return nil, err
+	}
+	requested, err := i.groups.RequestMissing(ctx, used)
+	if err != nil || !requested {
+		return found, err
+	}
+	return i.groups.FindNow(ctx, ownerKey(owner))
 }
 
 // LoadBalancerByID requests the load balancer of the VPC with the identity, with or without labels of this cluster. It

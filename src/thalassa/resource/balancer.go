@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // LoadBalancer is a load balancer with its listeners. It contains all values that an update must repeat, because the
@@ -31,11 +33,14 @@ type LoadBalancer struct {
 // Deleting reports whether the cloud has accepted the deletion and has not completed it.
 func (lb LoadBalancer) Deleting() bool { return strings.EqualFold(lb.Status, StatusDeleting) }
 
-// Addresses returns all addresses of the load balancer, including its hostname.
+// Addresses returns all addresses of the load balancer, including its hostname, in their canonical spelling.
 func (lb LoadBalancer) Addresses() []string {
 	all := slices.Concat(lb.ExternalAddresses, lb.InternalAddresses)
 	if lb.Hostname != "" {
 		all = append(all, lb.Hostname)
+	}
+	for i, address := range all {
+		all[i] = cloud.CanonicalAddress(address)
 	}
 	return all
 }

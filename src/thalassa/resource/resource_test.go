@@ -28,6 +28,10 @@ func TestAddresses(t *testing.T) {
 	if got := lb.Addresses(); !slices.Contains(got, "lb.example.com") {
 		t.Errorf("with a hostname: %q", got)
 	}
+	lb = LoadBalancer{ExternalAddresses: []string{"2001:DB8::1"}, Hostname: "LB.example.com."}
+	if got := lb.Addresses(); !slices.Equal(got, []string{"2001:db8::1", "lb.example.com"}) {
+		t.Errorf("in another spelling: %q", got)
+	}
 }
 
 func TestSubnetsOfAVPC(t *testing.T) {

@@ -102,6 +102,34 @@ func (s *Store[T]) putConfirmed(id string, object T, exists bool) {
 	}
 }
 
+// RequestMissing requests the objects with these identities that are not stored, because other objects refer to them: a
+// process that has just begun knows no earlier list, and both of its first ones may lack an object. It reports whether
+// it has stored any. That there is none is cached for a minute.
+func (s *Store[T]) RequestMissing(ctx context.Context, ids []string) (stored bool, err error) {
+	for _, id := range ids {
+		known, err := s.FindNow(ctx, id)
+		if err != nil {
+			return false, err
+		}
+		if len(known) > 0 || s.RecentlyAbsent(id) {
+			continue
+		}
+		readNumber := s.BeginRead()
+		object, exists, err := s.Get(ctx, id)
+		if err != nil {
+			return false, fmt.Errorf("asking for %s of the %s, which the list lacks and another object uses: %w", id,
+				s.name, err)
+		}
+		if !exists {
+			s.AddAbsent(id)
+			continue
+		}
+		s.PutFetched(object, readNumber)
+		stored = true
+	}
+	return stored, nil
+}
+
 // FindExpected is Find for a key with an expected number of objects. If fewer are found, the result comes from at least
 // two lists, because there is no earlier list to compare the first one with.
 func (s *Store[T]) FindExpected(ctx context.Context, key string, maxAge time.Duration, expected int) ([]T, error) {

@@ -63,6 +63,36 @@ func TestUnlistedIsRequested(t *testing.T) {
 	})
 }
 
+// TestMissingIsRequested: what another object uses and no list has shown is asked for, and what does not exist once a
+// minute.
+func TestMissingIsRequested(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &shelf{objects: []object{{"1", "a", "listed"}}}
+		var asked []string
+		hidden, failure := []object{{"2", "a", "hidden"}}, errors.New("no answer")
+		k := askable(s, &asked, &hidden, &failure)
+		values(t, k, "key/a", time.Hour)
+		if _, err := k.RequestMissing(t.Context(), []string{"1", "2"}); err == nil || err.Error() !=
+			"asking for 2 of the objects, which the list lacks and another object uses: no answer" {
+			t.Errorf("error %v", err)
+		}
+		failure = nil
+		for i := range 3 {
+			stored, err := k.RequestMissing(t.Context(), []string{"1", "2", "3"})
+			if stored != (i == 0) || err != nil {
+				t.Errorf("stored %t, error %v; want it stored once", stored, err)
+			}
+		}
+		if got := fmt.Sprint(asked); got != "[2 2 3]" {
+			t.Errorf("asked for %s, want 2 twice, because the first time there was no answer, and 3", got)
+		}
+		<-time.After(2 * time.Minute)
+		if _, err := k.RequestMissing(t.Context(), []string{"3"}); err != nil || len(asked) != 4 {
+			t.Errorf("asked for %v, error %v; want 3 again", asked, err)
+		}
+	})
+}
+
 // TestWhatWeDeletedIsNotAskedFor, nor what a list showed on its way out, or shows again.
 func TestWhatWeDeletedIsNotAskedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
