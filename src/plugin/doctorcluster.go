@@ -58,7 +58,7 @@ func (d *doctor) checkCluster(ctx context.Context) bool {
 // checkWorkload checks the Deployment or DaemonSet, and returns whether its flags are known.
 func (d *doctor) checkWorkload(ctx context.Context) bool {
 	d.section = sectionWorkload
-	process, err := d.findProcess(ctx, d.session)
+	process, err := d.findProcess(ctx, d.session, reading)
 	found := d.session.workload
 	switch {
 	case found != nil:
@@ -79,6 +79,10 @@ func (d *doctor) checkWorkload(ctx context.Context) bool {
 			"credentials of your own.")
 	case apierrors.IsForbidden(err) && found == nil:
 		d.add("workload", NotChecked, err.Error(), "Ask for the permission to list Deployments and DaemonSets.")
+	case errors.Is(err, workload.ErrUnproven):
+		d.add("workload", NotChecked, err.Error(), "Look at who made it, and name the right one with --ccm.")
+	case found == nil:
+		d.add("workload", CheckProblem, err.Error(), "Name the workload with --ccm=NAMESPACE/NAME.")
 	default:
 		d.add("workload-flags", CheckProblem, err.Error(), "Correct the arguments of its container, or what they "+
 			"refer to.")

@@ -49,11 +49,8 @@ func (s *settings) open(ctx context.Context, a access) (*session, error) {
 	show, done := s.Terminal.Progress()
 	defer done()
 	show("Looking for the cloud controller manager…")
-	process, err := s.findProcess(ctx, opened)
+	process, err := s.findProcess(ctx, opened, a)
 	if err != nil {
-		return nil, err
-	}
-	if err := s.checkTrusted(opened.workload, a); err != nil {
 		return nil, err
 	}
 	s.compareVersions(opened.workload)
@@ -107,15 +104,39 @@ func (s *session) observe(ctx context.Context) error {
 	return nil
 }
 
-// checkTrusted refuses to write with the configuration of a workload that the user has not named. Whoever may create a
-// Deployment in any namespace could have made it; those of kube-system are the administrators'.
-func (s *settings) checkTrusted(found *workload.Workload, a access) error {
-	if a == reading || found == nil || s.workload != "" || found.Namespace == metav1.NamespaceSystem {
-		return nil
+// findWorkload returns the workload whose flags, configuration and credentials are used. Nothing that it refers to was
+// read yet. Who is at a terminal is asked about one that somebody else than an administrator may have made: its
+// configuration chooses where this computer sends requests to.
+func (s *settings) findWorkload(ctx context.Context, host kubernetes.Interface, a access) (*workload.Workload, error) {
+	found, err := workload.Find(ctx, host, s.workload)
+	if err != nil || s.workload != "" || found.Namespace == metav1.NamespaceSystem {
+		return found, err
 	}
-	return fmt.Errorf("nothing is written to the cloud with the configuration of %s, which is not in the namespace "+
-		"%s: if it is the cloud controller manager of this cluster, pass --ccm=%s/%s", found, metav1.NamespaceSystem,
-		found.Namespace, found.Name)
+	named := fmt.Sprintf("pass --ccm=%s/%s", found.Namespace, found.Name)
+	switch {
+	case a == writing && (found.Proven || s.cloudConfig == ""):
+		return nil, fmt.Errorf("nothing is written to the cloud with the configuration of %s, which is not in the "+
+			"namespace %s: if it is the cloud controller manager of this cluster, %s", found, metav1.NamespaceSystem,
+			named)
+	case found.Proven:
+		s.Terminal.Hint(fmt.Sprintf("Using %s.", found))
+		return found, nil
+	case s.cloudConfig != "" || !s.Terminal.Interactive:
+		return nil, fmt.Errorf("%s is not used, because %w: it is not in the namespace %s, and its account may not "+
+			"write the status of Services. If it is the cloud controller manager of this cluster, %s", found,
+			workload.ErrUnproven, metav1.NamespaceSystem, named)
+	}
+	_, done := s.Terminal.Progress()
+	done()
+	question := fmt.Sprintf("The only cloud controller manager that was found is %s. It is not in the namespace %s, "+
+		"and its account may not write the status of Services: everybody who may create a workload in the namespace "+
+		"%s can have made it. With its configuration, this computer sends requests to addresses that they choose. "+
+		"Use it?", found, metav1.NamespaceSystem, found.Namespace)
+	if err := s.Terminal.Confirm(ctx, question, "yes"); err != nil {
+		return nil, fmt.Errorf("%s is not used, because %w: %w; if it is the cloud controller manager of this "+
+			"cluster, %s", found, workload.ErrUnproven, err, named)
+	}
+	return found, nil
 }
 
 // compareVersions prints a hint if the plug-in is not of the version of the cloud controller manager: the differences
@@ -152,13 +173,13 @@ const errNoWorkload = "%w. If your provider runs it outside the cluster (profile
 
 // findProcess returns the flags and the environment of the cloud controller manager. With --cloud-config they are those
 // of the workload, if there is one, except for the configuration and what it refers to, which are on this computer.
-func (s *settings) findProcess(ctx context.Context, into *session) (workload.Process, error) {
-	found, err := workload.Find(ctx, into.host, s.workload)
+func (s *settings) findProcess(ctx context.Context, into *session, a access) (workload.Process, error) {
+	found, err := s.findWorkload(ctx, into.host, a)
 	local := s.cloudConfig != ""
 	switch {
 	case errors.Is(err, workload.ErrNotFound) && !local:
 		return workload.Process{}, fmt.Errorf(errNoWorkload, err)
-	case apierrors.IsForbidden(err) && local && s.workload == "":
+	case local && s.workload == "" && (apierrors.IsForbidden(err) || errors.Is(err, workload.ErrUnproven)):
 		s.Terminal.Hint(fmt.Sprintf("The flags of the cloud controller manager are not known, and have their "+
 			"defaults: %v", err))
 	case err != nil && !errors.Is(err, workload.ErrNotFound), err != nil && s.workload != "":
@@ -167,9 +188,6 @@ func (s *settings) findProcess(ctx context.Context, into *session) (workload.Pro
 	var process workload.Process
 	if err == nil {
 		into.workload = found
-		if found.Namespace != metav1.NamespaceSystem && s.workload == "" {
-			s.Terminal.Hint(fmt.Sprintf("Using %s.", found))
-		}
 		if process, err = found.Process(ctx); err != nil {
 			return workload.Process{}, err
 		}
