@@ -59,9 +59,8 @@ type settings struct {
 	verbosity     int
 }
 
-// NewCommand returns the command of the plug-in. The error of its execution is printed once; ExitCode returns the code
-// that it ends with.
-func NewCommand(o Options) *cobra.Command {
+// newCommand returns the command of the plug-in. The error of its execution is printed by the caller.
+func newCommand(o Options) *cobra.Command {
 	if o.Client == nil {
 		o.Client = newClient
 	}
@@ -71,6 +70,7 @@ func NewCommand(o Options) *cobra.Command {
 	s := &settings{Options: o}
 	cmd := &cobra.Command{
 		Use: Name, Short: "Look into the cloud controller manager", Long: description, SilenceUsage: true,
+		SilenceErrors:     true,
 		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl thalassa"},
 		PersistentPreRunE: func(*cobra.Command, []string) error { return s.prepare() },
 	}

@@ -2,9 +2,11 @@ package plugin
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/plugin/workload"
 )
@@ -80,9 +82,29 @@ func (d *doctor) add(id string, status CheckStatus, message, next string) {
 
 // addOf adds the result of a check of an object.
 func (d *doctor) addOf(id, object string, status CheckStatus, message, next string) {
-	d.checks = append(d.checks, Check{ID: id, Section: d.section, Status: status, Object: object, Message: message,
-		Next: next})
+	d.addKind("", id, object, status, message, next)
 }
+
+// addKind adds the result of a check of an object, of a kind that others may have with another message.
+func (d *doctor) addKind(kind, id, object string, status CheckStatus, message, next string) {
+	d.checks = append(d.checks, Check{ID: id, Section: d.section, Status: status, Object: object, Message: message,
+		Next: next, kind: kind})
+}
+
+// fail adds that a check was not possible because of an error.
+func (d *doctor) fail(id string, err error) {
+	switch {
+	case apierrors.IsForbidden(err):
+		d.add(id, NotChecked, err.Error(), "Ask for the permission.")
+	case apierrors.IsUnauthorized(err):
+		d.add(id, CheckProblem, err.Error(), sentence(logIn))
+	default:
+		d.add(id, CheckProblem, err.Error(), "Check the connections to the API server and to the cloud, and try again.")
+	}
+}
+
+// sentence returns a text with a capital letter and a full stop.
+func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] + "." }
 
 // skip says that the checks with these IDs are not possible, each in its section.
 func (d *doctor) skip(why string, sections ...string) {

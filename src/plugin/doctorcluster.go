@@ -81,6 +81,8 @@ func (d *doctor) checkWorkload(ctx context.Context) bool {
 		d.add("workload", NotChecked, err.Error(), "Ask for the permission to list Deployments and DaemonSets.")
 	case errors.Is(err, workload.ErrUnproven):
 		d.add("workload", NotChecked, err.Error(), "Look at who made it, and name the right one with --ccm.")
+	case apierrors.IsUnauthorized(err):
+		d.fail("workload", err)
 	case found == nil:
 		d.add("workload", CheckProblem, err.Error(), "Name the workload with --ccm=NAMESPACE/NAME.")
 	default:
@@ -218,14 +220,6 @@ func (f *forbiddenFiles) remember(err error) {
 	}
 }
 
-// statusOfError is the result of a check that was not possible because of an error.
-func statusOfError(err error) CheckStatus {
-	if apierrors.IsForbidden(err) {
-		return NotChecked
-	}
-	return CheckProblem
-}
-
 // checkLease checks whether a process is the leader.
 func (d *doctor) checkLease(ctx context.Context) {
 	d.section = sectionConfiguration
@@ -243,7 +237,7 @@ func (d *doctor) checkLease(ctx context.Context) {
 		d.add("lease", CheckProblem, "No process has been the leader: the Lease "+name+" does not exist.", next)
 		return
 	case err != nil:
-		d.add("lease", statusOfError(err), "The Lease "+name+" cannot be read: "+err.Error(), "")
+		d.fail("lease", fmt.Errorf("the Lease %s cannot be read: %w", name, err))
 		return
 	}
 	holder, renewed := "", time.Time{}

@@ -1,6 +1,11 @@
 package plugin
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
 
 // Exit codes of the commands.
 const (
@@ -24,4 +29,16 @@ func ExitCode(err error) (code int, printed bool) {
 		return int(found), true
 	}
 	return exitProblems, false
+}
+
+// logIn is the next step if a server does not accept credentials.
+const logIn = "log in to the cluster again, or choose another user with --context or --user. If the cloud refuses " +
+	"its credentials, check them in the configuration"
+
+// explain adds the next step to the error of a server whose text is only one word.
+func explain(err error) error {
+	if apierrors.IsUnauthorized(err) {
+		return fmt.Errorf("%w: the server does not accept the credentials: %s", err, logIn)
+	}
+	return err
 }

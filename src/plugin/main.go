@@ -2,6 +2,8 @@ package plugin
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -26,18 +28,49 @@ func Main(args []string, providers func(agent string) []manager.Provider) int {
 	context.AfterFunc(ctx, stop)
 	info := build.Current()
 	screen := terminal.New(os.Stdin, os.Stdout, os.Stderr, os.Getenv)
-	cmd := NewCommand(Options{Build: info, Providers: providers("kubectl-thalassa " + info.Agent()), Terminal: screen})
 	arguments := args[1:]
 	if filepath.Base(args[0]) == CompletionName {
 		// kubectl passes what is to be completed, and reads what cobra answers.
 		arguments = append([]string{"__complete"}, arguments...)
 	}
-	cmd.SetArgs(arguments)
-	cmd.SilenceErrors = true
-	err := cmd.ExecuteContext(ctx)
+	err := Execute(ctx, Options{Build: info, Providers: providers("kubectl-thalassa " + info.Agent()),
+		Terminal: screen}, arguments)
 	code, printed := ExitCode(err)
 	if !printed {
 		screen.Hint("Error: " + err.Error())
 	}
 	return code
+}
+
+// Execute runs the plug-in with arguments. ExitCode returns the code that its error ends with. An output that cannot be
+// written to ends the command with an error, whatever it found.
+func Execute(ctx context.Context, o Options, arguments []string) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	out := &output{to: o.Terminal.Out, stop: stop}
+	o.Terminal.Out = out
+	cmd := newCommand(o)
+	cmd.SetArgs(arguments)
+	err := explain(cmd.ExecuteContext(ctx))
+	if out.err != nil {
+		return fmt.Errorf("writing the result: %w", out.err)
+	}
+	return err
+}
+
+// output remembers the first error of a writer, and ends the command.
+type output struct {
+	to   io.Writer
+	stop context.CancelCauseFunc
+	err  error
+}
+
+// Write implements io.Writer.
+func (o *output) Write(text []byte) (int, error) {
+	n, err := o.to.Write(text)
+	if err != nil && o.err == nil {
+		o.err = err
+		o.stop(err)
+	}
+	return n, err
 }

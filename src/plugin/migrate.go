@@ -306,8 +306,13 @@ const recentRenewal = time.Minute
 
 // checkPlan compares all Services, and reports what changes for them.
 func (m *migration) checkPlan(ctx context.Context) error {
-	if err := m.session.observe(ctx); err != nil {
-		m.add("plan", CheckProblem, err.Error(), "")
+	err := m.session.observe(ctx)
+	if err == nil {
+		err = m.refresh(ctx, m.session)
+	}
+	if err != nil {
+		m.add("plan", CheckProblem, err.Error(), "Check the address of the cloud and the credentials in the "+
+			"configuration, and the network.")
 		return nil
 	}
 	previews, err := m.previews(ctx, m.session, choice{})

@@ -104,6 +104,22 @@ func (s *session) observe(ctx context.Context) error {
 	return nil
 }
 
+// refresh reads what all Services share once, so that a cloud that does not answer is one error, and not one for each
+// Service.
+func (s *settings) refresh(ctx context.Context, from *session) error {
+	balancers := from.inspection.Cloud.LoadBalancers
+	if balancers == nil {
+		return nil // the command reports it
+	}
+	show, done := s.Terminal.Progress()
+	defer done()
+	show(readingCloud)
+	if err := balancers.Refresh(ctx); err != nil {
+		return fmt.Errorf("reading the cloud: %w", err)
+	}
+	return nil
+}
+
 // findWorkload returns the workload whose flags, configuration and credentials are used. Nothing that it refers to was
 // read yet. Who is at a terminal is asked about one that somebody else than an administrator may have made: its
 // configuration chooses where this computer sends requests to.

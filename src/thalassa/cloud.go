@@ -8,6 +8,7 @@ package thalassa
 
 import (
 	"context"
+	"errors"
 	"net/http"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -87,7 +88,7 @@ func (c *Cloud) Offer() *cloud.Cloud {
 	offered := &cloud.Cloud{
 		Name: ProviderName, LabelDomain: label.Domain, ClusterCIDR: c.config.ClusterCIDR,
 		Collectors: c.collectors(), Ready: c.Ready, Start: c.Start, Drain: c.Drain,
-		Recovered:    c.recovered,
+		Recovered: c.recovered, Observe: c.observe,
 		DrainTimeout: c.client.DrainTimeout(), CheckAccess: c.checkAccess,
 	}
 	if c.config.LoadBalancer.Enabled {
@@ -147,9 +148,23 @@ func (c *Cloud) adopt(ctx context.Context, secrets secret.Secrets) error {
 	})
 }
 
+// observe returns an error at once if the cloud does not answer, or does not know the credentials: a program that only
+// reads would wait for each list in turn.
+func (c *Cloud) observe(ctx context.Context) error {
+	err := c.inventory.Answers(ctx)
+	unknown := errors.Is(err, client.ErrUnauthorised) && !errors.Is(err, client.ErrForbidden)
+	if errors.Is(err, client.ErrUnavailable) || unknown {
+		return err
+	}
+	return nil // a permission that is missing is the answer to another question
+}
+
 // checkAccess implements cloud.Cloud. Only an answer shows what the credentials permit, so that writes are
 // not known.
 func (c *Cloud) checkAccess(ctx context.Context) []cloud.Access {
+	if err := c.observe(ctx); err != nil {
+		return []cloud.Access{{Action: "reach the cloud", Err: err}}
+	}
 	var all []cloud.Access
 	for _, one := range c.inventory.Readings() {
 		all = append(all, cloud.Access{Action: "read " + one.Kinds, OnlyFor: one.OnlyFor, Err: one.Read(ctx)})

@@ -62,6 +62,7 @@ type rig struct {
 	errs     errorOutput
 	// byKubeconfig uses the API server that the kubeconfig and flags name, in place of the cluster.
 	byKubeconfig bool
+	full         io.Writer // replaces the output, if it is not nil
 	// onCall is called before the cloud answers a call.
 	onCall atomic.Pointer[func(*http.Request)]
 }
@@ -340,6 +341,9 @@ func (r *rig) run(args ...string) result {
 	r.errs.clear()
 	screen := r.screen
 	screen.In, screen.Out, screen.Err = &answers{Reader: strings.NewReader(r.answer), before: r.onAnswer}, &out, &r.errs
+	if r.full != nil {
+		screen.Out = r.full
+	}
 	if r.keys != nil {
 		screen.In = r.keys
 	}
@@ -347,12 +351,10 @@ func (r *rig) run(args ...string) result {
 	if r.byKubeconfig {
 		client = nil
 	}
-	cmd := plugin.NewCommand(plugin.Options{Build: r.build, Terminal: screen, Providers: clouds.Providers("test"),
-		Client: client,
-		Ticker: func(time.Duration) (<-chan time.Time, func()) { return r.ticks, func() {} }})
-	cmd.SetArgs(slices.Concat(args[:1], []string{"--kubeconfig=" + r.kubeconfig()}, args[1:]))
-	cmd.SilenceErrors = true
-	err := cmd.ExecuteContext(r.Context())
+	err := plugin.Execute(r.Context(), plugin.Options{Build: r.build, Terminal: screen,
+		Providers: clouds.Providers("test"), Client: client,
+		Ticker: func(time.Duration) (<-chan time.Time, func()) { return r.ticks, func() {} }},
+		slices.Concat(args[:1], []string{"--kubeconfig=" + r.kubeconfig()}, args[1:]))
 	code, printed := plugin.ExitCode(err)
 	if !printed {
 		_, _ = r.errs.Write([]byte("Error: " + err.Error() + "\n"))
