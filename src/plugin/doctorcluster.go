@@ -184,12 +184,16 @@ func (d *doctor) checkConfiguration(ctx context.Context) bool {
 	for _, warning := range d.warnings(d.session, d.process) {
 		d.add("configuration-warning", CheckWarning, warning, "")
 	}
+	given := ""
+	if d.session.workload == nil {
+		given = "With the flags of this command: "
+	}
 	for _, name := range slices.Sorted(maps.Keys(inspection.Controllers)) {
 		text := "It is enabled."
 		if why := inspection.Controllers[name]; why != "" {
 			text = "It does not run: " + why + "."
 		}
-		d.addOf("controller", name, CheckOK, text, "")
+		d.addOf("controller", name, CheckOK, given+text, "")
 	}
 	return true
 }

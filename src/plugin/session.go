@@ -201,7 +201,9 @@ func (s *settings) findProcess(ctx context.Context, into *session, a access) (wo
 	case err != nil && !errors.Is(err, workload.ErrNotFound), err != nil && s.workload != "":
 		return workload.Process{}, err
 	}
-	var process workload.Process
+	// Flags that are not known cannot contradict each other. With the default of this one, a cloud with routes needs
+	// another flag.
+	process := workload.Process{Args: []string{"--configure-cloud-routes=false"}}
 	if err == nil {
 		into.workload = found
 		if process, err = found.Process(ctx); err != nil {
