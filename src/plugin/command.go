@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -43,6 +44,8 @@ type Options struct {
 	Providers []manager.Provider
 	// Client makes a client of Kubernetes; nil is the default.
 	Client func(*rest.Config) (kubernetes.Interface, error)
+	// Objects makes a client of objects whose definitions need not exist in the cluster; nil is the default.
+	Objects func(*rest.Config) (dynamic.Interface, error)
 	// Ticker returns what fires periodically until it is stopped; nil is a time.Ticker.
 	Ticker func(time.Duration) (ticks <-chan time.Time, stop func())
 }
@@ -63,6 +66,9 @@ type settings struct {
 func newCommand(o Options) *cobra.Command {
 	if o.Client == nil {
 		o.Client = newClient
+	}
+	if o.Objects == nil {
+		o.Objects = newObjects
 	}
 	if o.Ticker == nil {
 		o.Ticker = newTicker

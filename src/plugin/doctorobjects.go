@@ -33,6 +33,9 @@ func (d *doctor) checkNodes(ctx context.Context) {
 	d.add("nodes", status, fmt.Sprintf("%s, %d ready, %d with problems.", count(summary.Nodes, "Node"), summary.Ready,
 		summary.Problems), "")
 	for _, one := range states {
+		if one.Managed {
+			d.ours = append(d.ours, one.Name)
+		}
 		for _, problem := range one.Problems {
 			d.addKind(problem.Reason, "node", "node/"+one.Name, CheckProblem, problem.Reason+": "+problem.Message,
 				nextOf(problem.Reason, "See kubectl describe node "+one.Name+"."))
@@ -112,10 +115,11 @@ func (d *doctor) checkService(planned ServicePlan, event string) {
 	case planned.Waiting != "":
 		add("The cloud is busy with it", CheckWarning, planned.Waiting, "Wait until the cloud has finished.")
 	case planned.AddFinalizer:
-		add("", CheckWarning, "The finalizer of load balancers is missing.",
-			"See whether the cloud controller manager runs.")
+		add("", CheckWarning, noFinalizer, "See whether the cloud controller manager runs.")
 	}
 }
+
+const noFinalizer = "The finalizer of load balancers is missing."
 
 // serviceCheck is the ID of the checks of Services.
 const serviceCheck = "service"

@@ -29,8 +29,8 @@ type Doctor struct {
 type Check struct {
 	// ID identifies the check, and does not change: "lease". Checks of several objects have one result for each.
 	ID string `json:"id"`
-	// Section is a heading of doctor: "cluster", "workload", "configuration", "cloud", "permissions", "nodes" or
-	// "services".
+	// Section is a heading of doctor: "cluster", "workload", "configuration", "cloud", "permissions", "nodes",
+	// "services" or "storage".
 	Section string      `json:"section,omitempty"`
 	Status  CheckStatus `json:"status"`
 	// Object is what the result is about, if there are several: "node/worker-1", "service/shop/web".
@@ -79,7 +79,7 @@ func headings() map[string]string {
 	return map[string]string{
 		sectionCluster: "Cluster", sectionWorkload: "Cloud controller manager", sectionConfiguration: "Configuration",
 		sectionCloud: "Cloud", sectionPermissions: "Permissions in Kubernetes", sectionNodes: "Nodes",
-		sectionServices: "Services",
+		sectionServices: "Services", sectionStorage: "Volumes",
 	}
 }
 
@@ -119,16 +119,16 @@ func merge(checks []Check) []Check {
 			kind.Message, kind.Next = one.Message, one.Next
 		}
 		groups[kind] = append(groups[kind], one)
-		first, found := index[kind]
-		switch {
+		alone := one.Status != CheckWarning && one.Status != CheckProblem || one.Object == ""
+		switch first, found := index[kind]; {
 		case one.ID == serviceCheck && one.Status == CheckOK:
-		case one.Status != CheckWarning && one.Status != CheckProblem || one.Object == "":
-			merged = append(merged, one)
-		case !found:
-			index[kind] = len(merged)
-			merged = append(merged, one)
-		default:
+		case found && !alone:
 			merged[first] = together(groups[kind])
+		default:
+			if !alone {
+				index[kind] = len(merged)
+			}
+			merged = append(merged, one)
 		}
 	}
 	return merged

@@ -8,8 +8,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/manager"
@@ -26,8 +26,9 @@ const (
 
 // session is a cluster with its cloud controller manager and its cloud.
 type session struct {
-	// client is of the cluster that the cloud controller manager works for.
-	client kubernetes.Interface
+	// client is of the cluster that the cloud controller manager works for, and objects of its other objects.
+	client  kubernetes.Interface
+	objects dynamic.Interface
 	// host is of the cluster in which it runs. With the profile managed, that is another one.
 	host kubernetes.Interface
 	// workload is nil if the cloud controller manager is not in the cluster, so that a file configures the cloud.
@@ -67,11 +68,11 @@ func (s *settings) connect() (*session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig (choose one with --kubeconfig or KUBECONFIG): %w", err)
 	}
-	client, err := s.Client(onlyReading(config))
+	client, objects, err := s.clients(config)
 	if err != nil {
 		return nil, err
 	}
-	return &session{client: client, host: client}, nil
+	return &session{client: client, objects: objects, host: client}, nil
 }
 
 // inspect makes the cloud of a process, and the client of the cluster that the process works for.
@@ -80,7 +81,7 @@ func (s *settings) inspect(ctx context.Context, opened *session, process workloa
 	if err != nil {
 		return fmt.Errorf("using the configuration of the cloud controller manager: %w", err)
 	}
-	return opened.followKubeconfig(s.Client)
+	return opened.followKubeconfig(s.clients)
 }
 
 // warnings returns what is accepted in the configuration of an inspected process, and is dangerous or should be written
@@ -142,17 +143,21 @@ func (s *settings) findWorkload(ctx context.Context, host kubernetes.Interface, 
 			"write the status of Services. If it is the cloud controller manager of this cluster, %s", found,
 			workload.ErrUnproven, metav1.NamespaceSystem, named)
 	}
-	_, done := s.Terminal.Progress()
-	done()
-	question := fmt.Sprintf("The only cloud controller manager that was found is %s. It is not in the namespace %s, "+
-		"and its account may not write the status of Services: everybody who may create a workload in the namespace "+
-		"%s can have made it. With its configuration, this computer sends requests to addresses that they choose. "+
-		"Use it?", found, metav1.NamespaceSystem, found.Namespace)
-	if err := s.Terminal.Confirm(ctx, question, "yes"); err != nil {
+	if err := s.ask(ctx, found); err != nil {
 		return nil, fmt.Errorf("%s is not used, because %w: %w; if it is the cloud controller manager of this "+
 			"cluster, %s", found, workload.ErrUnproven, err, named)
 	}
 	return found, nil
+}
+
+// ask asks the person at the terminal whether a workload is to be used that somebody else may have made.
+func (s *settings) ask(ctx context.Context, about *workload.Workload) error {
+	_, done := s.Terminal.Progress()
+	done()
+	return s.Terminal.Confirm(ctx, fmt.Sprintf("The only cloud controller manager that was found is %s. It is not in "+
+		"the namespace %s, and its account may not write the status of Services: everybody who may create a workload "+
+		"in the namespace %s can have made it. With its configuration, this computer sends requests to addresses that "+
+		"they choose. Use it?", about, metav1.NamespaceSystem, about.Namespace), "yes")
 }
 
 // compareVersions prints a hint if the plug-in is not of the version of the cloud controller manager: the differences
@@ -171,15 +176,6 @@ func (s *settings) compareVersions(with *workload.Workload) {
 		s.Terminal.Hint(fmt.Sprintf("Warning: kubectl thalassa has version %s, and %s %s. Results may differ from "+
 			"what it does. Use the plug-in of its version.", ours, with, theirs))
 	}
-}
-
-// newClient is the default of Options.Client.
-func newClient(config *rest.Config) (kubernetes.Interface, error) {
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("making a client of Kubernetes: %w", err)
-	}
-	return client, nil
 }
 
 // errNoWorkload explains what a user can do who has neither the workload nor a file.

@@ -26,6 +26,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/route"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/storage"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/store"
 )
 
@@ -43,6 +44,7 @@ type Cloud struct {
 	machines  *machine.Provider
 	balancers *balancers
 	routes    *route.Provider
+	stored    *stored
 	readiness connection.Readiness
 	reloader  *reload.Reloader[secret.Secrets] // nil if the configuration refers to no files
 }
@@ -88,7 +90,7 @@ func (c *Cloud) Offer() *cloud.Cloud {
 	offered := &cloud.Cloud{
 		Name: ProviderName, LabelDomain: label.Domain, ClusterCIDR: c.config.ClusterCIDR,
 		Collectors: c.collectors(), Ready: c.Ready, Start: c.Start, Drain: c.Drain,
-		Recovered: c.recovered, Observe: c.observe,
+		Recovered: c.recovered, Observe: c.observe, Storage: c.stored,
 		DrainTimeout: c.client.DrainTimeout(), CheckAccess: c.checkAccess,
 	}
 	if c.config.LoadBalancer.Enabled {
@@ -113,6 +115,10 @@ func build(c cloudconfig.Config, secrets secret.Secrets, version string, network
 	return &Cloud{
 		config: c, client: api, inventory: known, machines: machine.New(c, known),
 		balancers: newBalancers(c, known), routes: route.New(c, known),
+		stored: &stored{storage: storage.New(api, func(ctx context.Context) (string, error) {
+			vpc, err := known.VPC(ctx)
+			return vpc.Region, err
+		}), cluster: c.Cluster},
 	}, nil
 }
 

@@ -70,7 +70,7 @@ func Find(ctx context.Context, client kubernetes.Interface, name string) (*Workl
 	if named {
 		found = slices.DeleteFunc(found, func(w *Workload) bool { return w.Name != one })
 	} else {
-		found = prefer(ready, Prove(ctx, found))
+		found = prefer(ready, prove(ctx, found, serves()))
 	}
 	switch {
 	case len(found) == 0 && named:
@@ -104,10 +104,15 @@ func prefer(property func(*Workload) bool, all []*Workload) []*Workload {
 	return some
 }
 
-// Prove returns the workloads that an administrator made: those of kube-system, and those whose account may do what
-// only a cloud controller manager may. If there are none, it returns all. Accounts are asked about only if those of
-// kube-system have no ready pod.
-func Prove(ctx context.Context, all []*Workload) []*Workload {
+// serves is what only a cloud controller manager may do: write the addresses of the Services of all namespaces.
+func serves() *authorizationv1.ResourceAttributes {
+	return &authorizationv1.ResourceAttributes{Verb: "patch", Resource: "services", Subresource: "status"}
+}
+
+// prove returns the workloads that an administrator made: those of kube-system, and those whose account may do what
+// only theirs may. If there are none, it returns all. Accounts are asked about only if those of kube-system have no
+// ready pod.
+func prove(ctx context.Context, all []*Workload, may *authorizationv1.ResourceAttributes) []*Workload {
 	proven := func(w *Workload) bool { return w.Proven }
 	for _, one := range all {
 		one.Proven = one.Namespace == metav1.NamespaceSystem
@@ -119,7 +124,7 @@ func Prove(ctx context.Context, all []*Workload) []*Workload {
 	for _, one := range all {
 		account := one.account()
 		if _, asked := permitted[account]; !one.Proven && !asked {
-			permitted[account] = one.permitted(ctx)
+			permitted[account] = one.permitted(ctx, may)
 		}
 		one.Proven = one.Proven || permitted[account]
 	}
@@ -131,13 +136,12 @@ func (w *Workload) account() string {
 	return "system:serviceaccount:" + w.Namespace + ":" + cmp.Or(w.ServiceAccount, "default")
 }
 
-// permitted reports whether the account may write the addresses of the Services of all namespaces. It reports false if
-// the user may not ask.
-func (w *Workload) permitted(ctx context.Context) bool {
+// permitted reports whether the account may do something in all namespaces. It reports false if the user may not ask.
+func (w *Workload) permitted(ctx context.Context, may *authorizationv1.ResourceAttributes) bool {
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: w.account(),
-		Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + w.Namespace, "system:authenticated"},
-		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "patch", Resource: "services",
-			Subresource: "status"}}}
+		Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + w.Namespace,
+			"system:authenticated"},
+		ResourceAttributes: may}}
 	answer, err := w.client.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 	return err == nil && answer.Status.Allowed
 }
@@ -187,9 +191,42 @@ func FindFormer(ctx context.Context, client kubernetes.Interface, former Former)
 	if err != nil {
 		return nil, fmt.Errorf("looking for the existing cloud controller manager of %s: %w", former.Cloud, err)
 	}
-	Prove(ctx, found)
+	prove(ctx, found, serves())
 	slices.SortStableFunc(found, func(a, b *Workload) int { return cmp.Compare(min(b.Ready, 1), min(a.Ready, 1)) })
 	return found, nil
+}
+
+// CSIProgram is the name of the executable in the image of the CSI driver.
+const CSIProgram = "thalassa-csi-driver"
+
+// FindCSI returns the controller of the CSI driver, and its node plug-in in the same namespace; nil is that there is
+// none. Among several controllers, proven ones take precedence, and among these those with ready pods.
+func FindCSI(ctx context.Context, client kubernetes.Interface) (controller, node *Workload, err error) {
+	found, err := search(ctx, client, metav1.NamespaceAll, func(c corev1.Container) bool {
+		return len(c.Command) > 0 && path.Base(c.Command[0]) == CSIProgram
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("looking for the CSI driver: %w", err)
+	}
+	runs := func(command string) []*Workload {
+		return slices.DeleteFunc(slices.Clone(found), func(w *Workload) bool {
+			return !slices.Contains(slices.Concat(w.Container.Command, w.Container.Args), command)
+		})
+	}
+	provisions := &authorizationv1.ResourceAttributes{Verb: "create", Resource: "persistentvolumes"}
+	controller = first(prefer(ready, prove(ctx, runs("controller"), provisions)))
+	node = first(prefer(func(w *Workload) bool {
+		return controller != nil && w.Namespace == controller.Namespace
+	}, runs("node")))
+	return controller, node, nil
+}
+
+// first returns the first workload; nil if there is none.
+func first(all []*Workload) *Workload {
+	if len(all) == 0 {
+		return nil
+	}
+	return all[0]
 }
 
 // search returns the workloads of a namespace that have such a container. Without a namespace, it searches all, or
