@@ -37,6 +37,9 @@ type Cloud struct {
 	// Routes lead to the pods of Nodes; nil if the cloud has none.
 	Routes Routes
 
+	// Storage contains volumes and snapshots; nil if the cloud has none that a driver of this project creates.
+	Storage Storage
+
 	// Changes reports what changes in the cloud, so that the controllers react at once. It is nil for a cloud that
 	// cannot report changes: the controllers then find them when they compare periodically. A cloud that reports all
 	// changes needs no periodic comparison: its DriftPeriods are 0.

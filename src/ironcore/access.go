@@ -14,7 +14,7 @@ import (
 var permissions []byte
 
 // checkAccess implements cloud.Cloud: the API of IronCore answers what the user of the kubeconfig may do. There is one
-// result for each resource.
+// result for each resource. An API that does not answer is asked once.
 func (c *Cloud) checkAccess(ctx context.Context) []cloud.Access {
 	needed, err := permission.Parse(permissions)
 	if err != nil {
@@ -26,7 +26,10 @@ func (c *Cloud) checkAccess(ctx context.Context) []cloud.Access {
 		for end < len(needed) && needed[end].Resource == needed[begin].Resource {
 			end++
 		}
-		all = append(all, c.accessTo(ctx, needed[begin:end]))
+		one := c.accessTo(ctx, needed[begin:end])
+		if all = append(all, one); one.Unknown != "" {
+			break
+		}
 		begin = end
 	}
 	return all
@@ -39,10 +42,11 @@ func (c *Cloud) accessTo(ctx context.Context, needed []permission.Permission) cl
 	for _, one := range needed {
 		verbs = append(verbs, one.Verb)
 		allowed, err := c.client.Allowed(ctx, one.Group, one.Resource, one.Verb, one.Namespaced)
-		switch {
-		case err != nil:
+		if err != nil {
 			found.Unknown = err.Error()
-		case !allowed:
+			break
+		}
+		if !allowed {
 			denied = append(denied, one.Verb)
 		}
 	}

@@ -52,6 +52,10 @@ type Provider struct {
 	// each. It may be nil.
 	Warnings func(configPath string, from cloud.Environment) []string
 
+	// Scope returns the settings of a configuration file that say which cloud and which cluster it is about, by their
+	// keys. A CSI driver of this cloud has a file of the same kind. It is nil if there is none.
+	Scope func(configPath string, from cloud.Environment) (map[string]string, error)
+
 	// Former is the program that this one replaces.
 	Former Former
 }

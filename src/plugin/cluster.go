@@ -9,6 +9,7 @@ import (
 	"path"
 	"strings"
 
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -58,7 +59,8 @@ func sync(ctx context.Context, factory informers.SharedInformerFactory, wait fun
 }
 
 // followKubeconfig changes to the cluster that --kubeconfig of the cloud controller manager names, if it has one.
-func (s *session) followKubeconfig(client func(*rest.Config) (kubernetes.Interface, error)) error {
+func (s *session) followKubeconfig(clients func(*rest.Config) (kubernetes.Interface,
+	dynamic.Interface, error)) error {
 	name := s.inspection.Kubeconfig
 	if name == "" {
 		return nil
@@ -82,7 +84,7 @@ func (s *session) followKubeconfig(client func(*rest.Config) (kubernetes.Interfa
 	if err != nil {
 		return fmt.Errorf("using --kubeconfig=%s of the cloud controller manager: %w", name, err)
 	}
-	s.client, err = client(onlyReading(config))
+	s.client, s.objects, err = clients(config)
 	return err
 }
 

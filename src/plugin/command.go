@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -43,6 +44,8 @@ type Options struct {
 	Providers []manager.Provider
 	// Client makes a client of Kubernetes; nil is the default.
 	Client func(*rest.Config) (kubernetes.Interface, error)
+	// Objects makes a client of objects whose definitions need not exist in the cluster; nil is the default.
+	Objects func(*rest.Config) (dynamic.Interface, error)
 	// Ticker returns what fires periodically until it is stopped; nil is a time.Ticker.
 	Ticker func(time.Duration) (ticks <-chan time.Time, stop func())
 }
@@ -59,11 +62,13 @@ type settings struct {
 	verbosity     int
 }
 
-// NewCommand returns the command of the plug-in. The error of its execution is printed once; ExitCode returns the code
-// that it ends with.
-func NewCommand(o Options) *cobra.Command {
+// newCommand returns the command of the plug-in. The error of its execution is printed by the caller.
+func newCommand(o Options) *cobra.Command {
 	if o.Client == nil {
 		o.Client = newClient
+	}
+	if o.Objects == nil {
+		o.Objects = newObjects
 	}
 	if o.Ticker == nil {
 		o.Ticker = newTicker
@@ -71,6 +76,7 @@ func NewCommand(o Options) *cobra.Command {
 	s := &settings{Options: o}
 	cmd := &cobra.Command{
 		Use: Name, Short: "Look into the cloud controller manager", Long: description, SilenceUsage: true,
+		SilenceErrors:     true,
 		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl thalassa"},
 		PersistentPreRunE: func(*cobra.Command, []string) error { return s.prepare() },
 	}

@@ -73,14 +73,26 @@ func (s *settings) completeOrphans(flags *deletionFlags) cobra.CompletionFunc {
 				found, _ = quiet.chosenOrphans(ctx, opened) // without orphans if it fails
 			}
 		}
-		var uids []cobra.Completion
-		for _, one := range found.Orphans {
-			if _, err := found.choose(*flags, []string{one.UID}); err == nil && !slices.Contains(args, one.UID) {
-				uids = append(uids, cobra.CompletionWithDesc(one.UID, terminal.Clean(one.service())))
-			}
-		}
-		return beginningWith(begun, uids), cobra.ShellCompDirectiveNoFileComp
+		return beginningWith(begun, found.completions(*flags, args)), cobra.ShellCompDirectiveNoFileComp
 	}
+}
+
+// completions returns the UIDs and identities that the flags permit to delete and that are no arguments yet.
+func (o Orphans) completions(flags deletionFlags, args []string) []cobra.Completion {
+	described := map[string]string{}
+	for _, one := range o.Orphans {
+		described[one.UID] = one.service()
+	}
+	for _, one := range o.Stored {
+		described[one.Identity] = one.Kind + " " + one.Name
+	}
+	var ids []cobra.Completion
+	for id, name := range described {
+		if _, err := o.choose(flags, []string{id}); err == nil && !slices.Contains(args, id) {
+			ids = append(ids, cobra.CompletionWithDesc(id, terminal.Clean(name)))
+		}
+	}
+	return ids
 }
 
 func beginningWith(begun string, names []string) []cobra.Completion {

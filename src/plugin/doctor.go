@@ -2,23 +2,26 @@ package plugin
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/plugin/workload"
 )
 
 const doctorDescription = "Checks the cluster, the cloud controller manager, its configuration and credentials,\n" +
-	"its permissions in Kubernetes and in the cloud, every Node and every Service, and shows the next step\n" +
-	"for each problem. Nothing is written, to the cloud or to Kubernetes.\n\n" +
+	"its permissions in Kubernetes and in the cloud, every Node and every Service, the CSI driver, and shows\n" +
+	"the next step for each problem. Nothing is written, to the cloud or to Kubernetes.\n\n" +
 	"The exit code is 0 without problems, also if there are warnings or checks that were not possible. It\n" +
 	"is 1 if there is a problem, and 3 if the configuration cannot be read, so that little was checked.\n\n" +
 	"Permissions: list Deployments and DaemonSets; get the ConfigMap and Secret of the cloud controller\n" +
 	"manager, unless --cloud-config is set; get its Lease; list Nodes; list and watch Services, Nodes and\n" +
 	"EndpointSlices. With less, some checks are not possible, and the output says so. With more, it shows\n" +
 	"more: create subjectaccessreviews (what the cloud controller manager may do), list pods (why they are\n" +
-	"not ready), list events (the latest warning of a Service)."
+	"not ready), list events (the latest warning of a Service), list CSINodes, get CSIDrivers and the\n" +
+	"ConfigMap of the CSI driver, list PersistentVolumes, PersistentVolumeClaims and VolumeSnapshotContents."
 
 // The sections of the checks, in their order.
 const (
@@ -29,6 +32,7 @@ const (
 	sectionPermissions   = "permissions"
 	sectionNodes         = "nodes"
 	sectionServices      = "services"
+	sectionStorage       = "storage"
 )
 
 func newDoctorCommand(s *settings) *cobra.Command {
@@ -69,6 +73,7 @@ type doctor struct {
 	*settings
 	session *session
 	process workload.Process
+	ours    []string // the Nodes of this cloud
 	checks  []Check
 	section string
 }
@@ -80,9 +85,29 @@ func (d *doctor) add(id string, status CheckStatus, message, next string) {
 
 // addOf adds the result of a check of an object.
 func (d *doctor) addOf(id, object string, status CheckStatus, message, next string) {
-	d.checks = append(d.checks, Check{ID: id, Section: d.section, Status: status, Object: object, Message: message,
-		Next: next})
+	d.addKind("", id, object, status, message, next)
 }
+
+// addKind adds the result of a check of an object, of a kind that others may have with another message.
+func (d *doctor) addKind(kind, id, object string, status CheckStatus, message, next string) {
+	d.checks = append(d.checks, Check{ID: id, Section: d.section, Status: status, Object: object, Message: message,
+		Next: next, kind: kind})
+}
+
+// fail adds that a check was not possible because of an error.
+func (d *doctor) fail(id string, err error) {
+	switch {
+	case apierrors.IsForbidden(err):
+		d.add(id, NotChecked, err.Error(), "Ask for the permission.")
+	case apierrors.IsUnauthorized(err):
+		d.add(id, CheckProblem, err.Error(), sentence(logIn))
+	default:
+		d.add(id, CheckProblem, err.Error(), "Check the connections to the API server and to the cloud, and try again.")
+	}
+}
+
+// sentence returns a text with a capital letter and a full stop.
+func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] + "." }
 
 // skip says that the checks with these IDs are not possible, each in its section.
 func (d *doctor) skip(why string, sections ...string) {
@@ -99,17 +124,18 @@ func (d *doctor) check(ctx context.Context) {
 	show("Looking at the cluster…")
 	if !d.checkCluster(ctx) {
 		d.skip("the cluster does not answer", sectionWorkload, sectionConfiguration, sectionCloud, sectionPermissions,
-			sectionNodes, sectionServices)
+			sectionNodes, sectionServices, sectionStorage)
 		return
 	}
 	show("Looking at the cloud controller manager…")
 	if !d.checkWorkload(ctx) {
 		d.skip("the configuration of the cloud controller manager is not known", sectionConfiguration, sectionCloud,
-			sectionPermissions, sectionNodes, sectionServices)
+			sectionPermissions, sectionNodes, sectionServices, sectionStorage)
 		return
 	}
 	if !d.checkConfiguration(ctx) {
-		d.skip("the configuration cannot be used", sectionCloud, sectionPermissions, sectionNodes, sectionServices)
+		d.skip("the configuration cannot be used", sectionCloud, sectionPermissions, sectionNodes, sectionServices,
+			sectionStorage)
 		return
 	}
 	d.checkLease(ctx)
@@ -119,10 +145,11 @@ func (d *doctor) check(ctx context.Context) {
 	d.checkPermissions(ctx)
 	done()
 	if !readable {
-		d.skip("the cloud cannot be read", sectionNodes, sectionServices)
+		d.skip("the cloud cannot be read", sectionNodes, sectionServices, sectionStorage)
 		return
 	}
 	d.checkNodes(ctx)
 	d.checkServices(ctx)
 	d.checkOrphans(ctx)
+	d.checkStorage(ctx)
 }

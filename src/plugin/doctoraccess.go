@@ -32,8 +32,11 @@ func (d *doctor) checkCloud(ctx context.Context) bool {
 		return false
 	}
 	if err := d.session.observe(ctx); err != nil {
-		d.add("cloud", CheckProblem, err.Error(), "Check the address of the cloud in the configuration, and the "+
-			"network.")
+		next := "Check the address of the cloud in the configuration, and the network."
+		if apierrors.IsUnauthorized(err) {
+			next = "Check the credentials of the cloud in the configuration."
+		}
+		d.add("cloud", CheckProblem, err.Error(), next)
 		return false
 	}
 	return true

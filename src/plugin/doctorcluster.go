@@ -59,7 +59,7 @@ func (d *doctor) checkCluster(ctx context.Context) bool {
 // checkWorkload checks the Deployment or DaemonSet, and returns whether its flags are known.
 func (d *doctor) checkWorkload(ctx context.Context) bool {
 	d.section = sectionWorkload
-	process, err := d.findProcess(ctx, d.session)
+	process, err := d.findProcess(ctx, d.session, reading)
 	found := d.session.workload
 	switch {
 	case found != nil:
@@ -80,6 +80,12 @@ func (d *doctor) checkWorkload(ctx context.Context) bool {
 			"credentials of your own.")
 	case apierrors.IsForbidden(err) && found == nil:
 		d.add("workload", NotChecked, err.Error(), "Ask for the permission to list Deployments and DaemonSets.")
+	case errors.Is(err, workload.ErrUnproven):
+		d.add("workload", NotChecked, err.Error(), "Look at who made it, and name the right one with --ccm.")
+	case apierrors.IsUnauthorized(err):
+		d.fail("workload", err)
+	case found == nil:
+		d.add("workload", CheckProblem, err.Error(), "Name the workload with --ccm=NAMESPACE/NAME.")
 	default:
 		d.add("workload-flags", CheckProblem, err.Error(), "Correct the arguments of its container, or what they "+
 			"refer to.")
@@ -177,12 +183,16 @@ func (d *doctor) checkConfiguration(ctx context.Context) bool {
 	for _, warning := range d.warnings(d.session, d.process) {
 		d.add("configuration-warning", CheckWarning, warning, "")
 	}
+	given := ""
+	if d.session.workload == nil {
+		given = "With the flags of this command: "
+	}
 	for _, name := range slices.Sorted(maps.Keys(inspection.Controllers)) {
 		text := "It is enabled."
 		if why := inspection.Controllers[name]; why != "" {
 			text = "It does not run: " + why + "."
 		}
-		d.addOf("controller", name, CheckOK, text, "")
+		d.addOf("controller", name, CheckOK, given+text, "")
 	}
 	return true
 }
@@ -213,14 +223,6 @@ func (f *forbiddenFiles) remember(err error) {
 	}
 }
 
-// statusOfError is the result of a check that was not possible because of an error.
-func statusOfError(err error) CheckStatus {
-	if apierrors.IsForbidden(err) {
-		return NotChecked
-	}
-	return CheckProblem
-}
-
 // checkLease checks whether a process is the leader.
 func (d *doctor) checkLease(ctx context.Context) {
 	d.section = sectionConfiguration
@@ -238,7 +240,7 @@ func (d *doctor) checkLease(ctx context.Context) {
 		d.add("lease", CheckProblem, "No process has been the leader: the Lease "+name+" does not exist.", next)
 		return
 	case err != nil:
-		d.add("lease", statusOfError(err), "The Lease "+name+" cannot be read: "+err.Error(), "")
+		d.fail("lease", fmt.Errorf("the Lease %s cannot be read: %w", name, err))
 		return
 	}
 	holder, renewed := "", time.Time{}

@@ -9,8 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service"
 	"github.com/thalassa-cloud/thalassa-ccm/src/list"
 	"github.com/thalassa-cloud/thalassa-ccm/src/recorder"
 )
@@ -24,7 +24,7 @@ func (d *doctor) checkNodes(ctx context.Context) {
 	}
 	states, err := d.nodeStates(ctx, d.session)
 	if err != nil {
-		d.add("nodes", statusOfError(err), err.Error(), "")
+		d.fail("nodes", err)
 		return
 	}
 	summary, status := summaryOf(states), CheckOK
@@ -34,8 +34,11 @@ func (d *doctor) checkNodes(ctx context.Context) {
 	d.add("nodes", status, fmt.Sprintf("%s, %d ready, %d with problems.", count(summary.Nodes, "Node"), summary.Ready,
 		summary.Problems), "")
 	for _, one := range states {
+		if one.Managed {
+			d.ours = append(d.ours, one.Name)
+		}
 		for _, problem := range one.Problems {
-			d.addOf("node", "node/"+one.Name, CheckProblem, problem.Reason+": "+problem.Message,
+			d.addKind(problem.Reason, "node", "node/"+one.Name, CheckProblem, problem.Reason+": "+problem.Message,
 				nextOf(problem.Reason, "See kubectl describe node "+one.Name+"."))
 		}
 		if one.Uninitialised && one.Managed && len(one.Problems) == 0 {
@@ -65,20 +68,24 @@ func (d *doctor) checkServices(ctx context.Context) {
 	}
 	previews, err := d.previews(ctx, d.session, choice{})
 	if err != nil {
-		d.add("services", statusOfError(err), err.Error(), "")
+		d.fail("services", err)
 		return
 	}
 	inSync, found := 0, d.checks
+	var events map[types.NamespacedName]string // not read if all are in sync
 	for _, one := range previews {
 		planned := newServicePlan(one)
 		if planned.inSync() {
 			inSync++
 			d.addOf(serviceCheck, planned.object(), CheckOK, planned.condition(), "")
 		} else {
-			d.checkService(ctx, one, planned)
+			if events == nil {
+				events = d.latestWarnings(ctx)
+			}
+			d.checkService(planned, events[types.NamespacedName{Namespace: planned.Namespace, Name: planned.Name}])
 		}
 		for _, notice := range planned.Notices {
-			d.addOf(serviceCheck, planned.object(), CheckWarning, notice.Reason+": "+notice.Message,
+			d.addKind(notice.Reason, serviceCheck, planned.object(), CheckWarning, notice.Reason+": "+notice.Message,
 				nextOf(notice.Reason, nextOf(syncFailed, "")))
 		}
 	}
@@ -89,30 +96,31 @@ func (d *doctor) checkServices(ctx context.Context) {
 	d.checks = append(d.checks, details...)
 }
 
-// checkService adds why a Service is not in sync.
-func (d *doctor) checkService(ctx context.Context, preview service.Preview, planned ServicePlan) {
-	add := func(status CheckStatus, message, next string) {
-		d.addOf(serviceCheck, planned.object(), status, message, next)
+// checkService adds why a Service is not in sync. Event is the end of some messages.
+func (d *doctor) checkService(planned ServicePlan, event string) {
+	add := func(kind string, status CheckStatus, message, next string) {
+		d.addKind(kind, serviceCheck, planned.object(), status, message, next)
 	}
-	event := d.latestWarning(ctx, preview.Service)
 	switch {
 	case planned.Error != "":
-		add(CheckProblem, list.Sentences("It is not known what has to change: "+planned.Error, event),
-			nextOf(syncFailed, ""))
+		add("It is not known what has to change", CheckProblem,
+			list.Sentences("It is not known what has to change: "+planned.Error, event), nextOf(syncFailed, ""))
 	case planned.Refused != "" && len(planned.Notices) == 0:
-		add(CheckProblem, list.Sentences("It cannot be brought in line now: "+planned.Refused, event),
-			nextOf(syncFailed, ""))
+		add("It cannot be brought in line now", CheckProblem,
+			list.Sentences("It cannot be brought in line now: "+planned.Refused, event), nextOf(syncFailed, ""))
 	case len(planned.Operations) > 0:
-		add(CheckWarning, count(len(planned.Operations), "write")+" to the cloud would bring it in line."+event,
+		add("Writes to the cloud would bring it in line", CheckWarning, count(len(planned.Operations), "write")+
+			" to the cloud would bring it in line."+event,
 			fmt.Sprintf("See kubectl thalassa plan -n %s %s. If it does not change, see whether the cloud controller "+
 				"manager runs.", planned.Namespace, planned.Name))
 	case planned.Waiting != "":
-		add(CheckWarning, planned.Waiting, "Wait until the cloud has finished.")
+		add("The cloud is busy with it", CheckWarning, planned.Waiting, "Wait until the cloud has finished.")
 	case planned.AddFinalizer:
-		add(CheckWarning, "The finalizer of load balancers is missing.", "See whether the cloud controller manager "+
-			"runs.")
+		add("", CheckWarning, noFinalizer, "See whether the cloud controller manager runs.")
 	}
 }
+
+const noFinalizer = "The finalizer of load balancers is missing."
 
 // serviceCheck is the ID of the checks of Services.
 const serviceCheck = "service"
@@ -127,27 +135,25 @@ func (p ServicePlan) condition() string {
 		p.Health)
 }
 
-// latestWarning returns the latest event about a problem of a Service, for the end of a message; "" if there is none,
-// or if the user may not list events.
-func (d *doctor) latestWarning(ctx context.Context, of *corev1.Service) string {
-	events, err := d.session.client.CoreV1().Events(of.Namespace).List(ctx, metav1.ListOptions{
-		FieldSelector: "involvedObject.kind=Service,involvedObject.name=" + of.Name + ",type=" +
-			corev1.EventTypeWarning})
+// latestWarnings returns the latest event about a problem of each Service that has one, for the end of a message. It
+// asks once for all namespaces, and returns none if the user may not list events.
+func (d *doctor) latestWarnings(ctx context.Context) map[types.NamespacedName]string {
+	texts := map[types.NamespacedName]string{}
+	events, err := d.session.client.CoreV1().Events(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
+		FieldSelector: "involvedObject.kind=Service,type=" + corev1.EventTypeWarning})
 	if err != nil {
-		return ""
+		return texts
 	}
-	var latest *corev1.Event
-	for i := range events.Items {
-		one := &events.Items[i]
-		about := one.InvolvedObject.Name == of.Name && one.Type == corev1.EventTypeWarning
-		if about && (latest == nil || latest.LastTimestamp.Before(&one.LastTimestamp)) {
-			latest = one
+	slices.SortStableFunc(events.Items, func(a, b corev1.Event) int {
+		return a.LastTimestamp.Compare(b.LastTimestamp.Time)
+	})
+	for _, one := range events.Items { // the last one counts
+		about := types.NamespacedName{Namespace: one.InvolvedObject.Namespace, Name: one.InvolvedObject.Name}
+		if one.InvolvedObject.Kind == "Service" && one.Type == corev1.EventTypeWarning {
+			texts[about] = fmt.Sprintf(" The latest event is %s: %s", one.Reason, strings.TrimSpace(one.Message))
 		}
 	}
-	if latest == nil {
-		return ""
-	}
-	return fmt.Sprintf(" The latest event is %s: %s", latest.Reason, strings.TrimSpace(latest.Message))
+	return texts
 }
 
 // checkOrphans counts Services that do not exist and have objects in the cloud, without those that were retained.
@@ -157,7 +163,7 @@ func (d *doctor) checkOrphans(ctx context.Context) {
 	}
 	found, err := d.findOrphans(ctx, d.session)
 	if err != nil {
-		d.add("orphans", statusOfError(err), err.Error(), "")
+		d.fail("orphans", err)
 		return
 	}
 	orphans := len(slices.DeleteFunc(found.Orphans, func(one Orphan) bool { return one.Retained }))

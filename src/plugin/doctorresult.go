@@ -29,8 +29,8 @@ type Doctor struct {
 type Check struct {
 	// ID identifies the check, and does not change: "lease". Checks of several objects have one result for each.
 	ID string `json:"id"`
-	// Section is a heading of doctor: "cluster", "workload", "configuration", "cloud", "permissions", "nodes" or
-	// "services".
+	// Section is a heading of doctor: "cluster", "workload", "configuration", "cloud", "permissions", "nodes",
+	// "services" or "storage".
 	Section string      `json:"section,omitempty"`
 	Status  CheckStatus `json:"status"`
 	// Object is what the result is about, if there are several: "node/worker-1", "service/shop/web".
@@ -38,6 +38,8 @@ type Check struct {
 	Message string `json:"message"`
 	// Next is what to do about it.
 	Next string `json:"next,omitempty"`
+
+	kind string // what the results of several objects have in common if their messages differ; "" is the message
 }
 
 // CheckSummary counts checks.
@@ -77,12 +79,12 @@ func headings() map[string]string {
 	return map[string]string{
 		sectionCluster: "Cluster", sectionWorkload: "Cloud controller manager", sectionConfiguration: "Configuration",
 		sectionCloud: "Cloud", sectionPermissions: "Permissions in Kubernetes", sectionNodes: "Nodes",
-		sectionServices: "Services",
+		sectionServices: "Services", sectionStorage: "Volumes",
 	}
 }
 
-// Write writes one line for each check, under the heading of its section. Without wide, warnings and problems with the
-// same text are one line, in the place of the first, with some of their objects, and Services in sync are only counted.
+// Write writes one line for each check, under the heading of its section. Without wide, warnings and problems of the
+// same kind are one line, in the place of the first, with some of their objects, and Services in sync are only counted.
 func (d Doctor) Write(to terminal.Terminal, wide bool) {
 	checks, section := d.Checks, ""
 	if !wide {
@@ -104,30 +106,52 @@ func (d Doctor) Write(to terminal.Terminal, wide bool) {
 		count(s.Warnings, "warning"), s.OK, s.NotChecked)))
 }
 
-// mostNamed is the number of objects that are named for one text.
+// mostNamed is the number of objects that are named for one kind of warning or problem.
 const mostNamed = 3
 
-// merge returns checks in which no warning or problem has the text of another one, without Services in sync.
+// merge returns checks in which no warning or problem is of the kind of another one, without Services in sync.
 func merge(checks []Check) []Check {
 	var merged []Check
-	objects, index := map[Check][]string{}, map[Check]int{}
+	groups, index := map[Check][]Check{}, map[Check]int{}
 	for _, one := range checks {
-		same := one
-		same.Object = ""
-		objects[same] = append(objects[same], one.Object)
-		first, found := index[same]
-		switch {
+		kind := Check{ID: one.ID, Section: one.Section, Status: one.Status, kind: one.kind}
+		if one.kind == "" {
+			kind.Message, kind.Next = one.Message, one.Next
+		}
+		groups[kind] = append(groups[kind], one)
+		alone := one.Status != CheckWarning && one.Status != CheckProblem || one.Object == ""
+		switch first, found := index[kind]; {
 		case one.ID == serviceCheck && one.Status == CheckOK:
-		case one.Status != CheckWarning && one.Status != CheckProblem || one.Object == "":
-			merged = append(merged, one)
-		case !found:
-			index[same] = len(merged)
-			merged = append(merged, one)
+		case found && !alone:
+			merged[first] = together(groups[kind])
 		default:
-			merged[first].Object = someOf(objects[same])
+			if !alone {
+				index[kind] = len(merged)
+			}
+			merged = append(merged, one)
 		}
 	}
 	return merged
+}
+
+// together returns one check for several objects. If their messages differ, it has that of the first as an example.
+func together(checks []Check) Check {
+	all := checks[0]
+	var objects []string
+	messages, nexts := map[string]bool{}, map[string]bool{}
+	for _, one := range checks {
+		objects = append(objects, one.Object)
+		messages[one.Message], nexts[one.Next] = true, true
+	}
+	example := fmt.Sprintf("For %s: ", all.Object)
+	if len(messages) > 1 {
+		all.Message = all.kind + ". " + example + strings.TrimPrefix(all.Message, all.kind+": ")
+	}
+	if len(nexts) > 1 {
+		all.Next = example + all.Next
+	}
+	all.Object = someOf(objects)
+	return all
 }
 
 // someOf names some objects, and counts the others.

@@ -78,6 +78,7 @@ type migration struct {
 	session  *session
 	provider manager.Provider     // the cloud that the existing program is for, or the default one
 	former   []*workload.Workload // the existing program
+	unproven []*workload.Workload // what looks like it, and anybody can have made
 	process  workload.Process     // the configuration that is checked
 	adopted  bool                 // it is that of the existing program
 	result   Migration
@@ -86,25 +87,22 @@ type migration struct {
 // find finds the workloads of both programs, and the flags and the configuration to check. The error is that there is
 // nothing to check.
 func (m *migration) find(ctx context.Context) (err error) {
-	m.provider = m.Providers[0]
-	for _, one := range m.Providers {
-		former := workload.Former{Cloud: one.Name, Programs: one.Former.Programs}
-		found, err := workload.FindFormer(ctx, m.session.host, former)
-		if err != nil {
-			return err
-		}
-		if len(found) > 0 {
-			m.provider, m.former = one, append(m.former, found...)
-		}
+	if err := m.findFormer(ctx); err != nil {
+		return err
 	}
-	m.process, err = m.findProcess(ctx, m.session)
+	m.process, err = m.findProcess(ctx, m.session, reading)
 	m.compareVersions(m.session.workload)
 	own := err == nil && m.session.workload != nil
 	switch {
+	case len(m.former) == 0 && len(m.unproven) > 0 && errors.Is(err, workload.ErrNotFound):
+		return fmt.Errorf("%s may be the existing cloud controller manager, and %w: it is not in the namespace %s, "+
+			"and its account may not write the status of Services. If it is, pass --ccm=%s/%s", m.unproven[0],
+			workload.ErrUnproven, metav1.NamespaceSystem, m.unproven[0].Namespace, m.unproven[0].Name)
 	case len(m.former) == 0 && errors.Is(err, workload.ErrNotFound):
 		return fmt.Errorf("neither the existing cloud controller manager nor this one is in the cluster. If they run "+
 			"elsewhere, pass --cloud-config=FILE, with --ccm-flag=NAME=VALUE for each flag: %w", workload.ErrNotFound)
-	case len(m.former) == 0 || err != nil && !errors.Is(err, workload.ErrNotFound):
+	case len(m.former) == 0 || err != nil && !errors.Is(err, workload.ErrNotFound) &&
+		!errors.Is(err, workload.ErrUnproven):
 		return err
 	}
 	existing, err := m.former[0].Process(ctx)
@@ -113,6 +111,30 @@ func (m *migration) find(ctx context.Context) (err error) {
 	}
 	if !own {
 		m.useExisting(existing)
+	}
+	return nil
+}
+
+// findFormer finds the workloads of the existing program, and its cloud. One that --ccm names is the only one.
+func (m *migration) findFormer(ctx context.Context) error {
+	m.provider = m.Providers[0]
+	for _, provider := range m.Providers {
+		former := workload.Former{Cloud: provider.Name, Programs: provider.Former.Programs}
+		found, err := workload.FindFormer(ctx, m.session.host, former)
+		if err != nil {
+			return err
+		}
+		for _, one := range found {
+			switch {
+			case m.workload == one.Namespace+"/"+one.Name:
+				m.provider, m.former, m.unproven = provider, []*workload.Workload{one}, nil
+				return nil
+			case one.Proven:
+				m.provider, m.former = provider, append(m.former, one)
+			default:
+				m.unproven = append(m.unproven, one)
+			}
+		}
 	}
 	return nil
 }
@@ -175,6 +197,10 @@ func (m *migration) checkWorkloads() {
 			continue
 		}
 		m.add("existing", CheckOK, what, "When you change over, stop it and delete nothing else: "+stop)
+	}
+	if len(m.unproven) > 0 {
+		m.add("existing", CheckWarning, fmt.Sprintf("%s may be the existing cloud controller manager, and %v.",
+			workload.Names(m.unproven), workload.ErrUnproven), "Look at who made it. If it is, stop it.")
 	}
 	switch {
 	case len(m.former) == 0:
@@ -280,8 +306,13 @@ const recentRenewal = time.Minute
 
 // checkPlan compares all Services, and reports what changes for them.
 func (m *migration) checkPlan(ctx context.Context) error {
-	if err := m.session.observe(ctx); err != nil {
-		m.add("plan", CheckProblem, err.Error(), "")
+	err := m.session.observe(ctx)
+	if err == nil {
+		err = m.refresh(ctx, m.session)
+	}
+	if err != nil {
+		m.add("plan", CheckProblem, err.Error(), "Check the address of the cloud and the credentials in the "+
+			"configuration, and the network.")
 		return nil
 	}
 	previews, err := m.previews(ctx, m.session, choice{})

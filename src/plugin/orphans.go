@@ -15,10 +15,13 @@ import (
 )
 
 const orphansDescription = "Shows the objects in the cloud with the labels of this cluster whose Service\n" +
-	"does not exist. Nothing is written. A Service that exists is never shown, also if another controller is\n" +
-	"responsible for it. The orphans of all namespaces are shown, except with --namespace.\n\n" +
+	"does not exist, and the volumes and snapshots without a PersistentVolume or VolumeSnapshotContent.\n" +
+	"Nothing is written. A Service that exists is never shown, also if another controller is responsible for\n" +
+	"it. The orphans of all namespaces are shown. With --namespace, volumes and snapshots are not.\n\n" +
 	"Permissions: list Services of all namespaces; list Deployments and DaemonSets of the namespace of the\n" +
-	"cloud controller manager; get its ConfigMap and Secret, unless --cloud-config is set."
+	"cloud controller manager; get its ConfigMap and Secret, unless --cloud-config is set. For volumes and\n" +
+	"snapshots also: list PersistentVolumes, PersistentVolumeClaims and VolumeSnapshotContents, and the\n" +
+	"permission to read them in the cloud. Without it, the output says so."
 
 func newOrphansCommand(s *settings) *cobra.Command {
 	var timeout time.Duration
@@ -52,6 +55,11 @@ func limited(ctx context.Context, timeout time.Duration) (context.Context, conte
 // chosenOrphans returns the orphans of the namespace of --namespace, or all without the flag. Most is about all.
 func (s *settings) chosenOrphans(ctx context.Context, from *session) (Orphans, error) {
 	found, err := s.findOrphans(ctx, from)
+	if err == nil && s.explicitNamespace() == "" {
+		if err := s.findStored(ctx, from, &found); err != nil {
+			found.StoredUnknown = err.Error()
+		}
+	}
 	if found.within = s.explicitNamespace(); found.within != "" {
 		found.Orphans = slices.DeleteFunc(found.Orphans, func(one Orphan) bool { return one.Namespace != found.within })
 	}

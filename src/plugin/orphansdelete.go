@@ -25,11 +25,14 @@ import (
 )
 
 const orphansDeleteDescription = "Deletes orphans in the cloud: those with the UIDs of their Services, or\n" +
-	"all. With --namespace, those of other namespaces are not deleted.\n\n" +
+	"all. With --namespace, those of other namespaces are not deleted. A volume or a snapshot is deleted only\n" +
+	"with its identity. Its data is lost.\n\n" +
 	"Before each deletion, the API server is asked whether the Service is really gone. Nothing is written to\n" +
 	"Kubernetes. If most objects of the cluster are orphans, nothing is deleted without --force, because this\n" +
 	"may be the wrong cluster. Retained load balancers and objects that lost labels are deleted only if they\n" +
-	"are named by UID, with the flag for them.\n\n" +
+	"are named by UID, with the flag for them. Before each volume and snapshot, the API server is asked for\n" +
+	"its PersistentVolume or VolumeSnapshotContent, and the cloud for its state: one that a machine uses, or\n" +
+	"that is protected, is never deleted.\n\n" +
 	"The cloud controller manager can run at the same time. It changes only objects of Services that exist,\n" +
 	"and this command deletes only objects of Services that do not exist. If both delete the same orphan, the\n" +
 	"second deletion finds nothing. But do not delete a load balancer while a Service is about to adopt it:\n" +
@@ -48,7 +51,7 @@ type deletionFlags struct {
 func newOrphansDeleteCommand(s *settings) *cobra.Command {
 	var flags deletionFlags
 	cmd := &cobra.Command{
-		Use: "delete [UID...]", Short: "Delete objects in the cloud that belong to no Service",
+		Use: "delete [UID|IDENTITY...]", Short: "Delete objects in the cloud that belong to no Service",
 		Long: orphansDeleteDescription, ValidArgsFunction: s.completeOrphans(&flags),
 		RunE: func(cmd *cobra.Command, uids []string) error {
 			ctx, cancel := limited(cmd.Context(), flags.timeout)
@@ -70,7 +73,8 @@ func newOrphansDeleteCommand(s *settings) *cobra.Command {
 
 func (s *settings) deleteOrphans(ctx context.Context, flags deletionFlags, uids []string) error {
 	if flags.all == (len(uids) > 0) {
-		return errors.New("name the orphans by their UIDs, which kubectl thalassa orphans shows, or pass --all")
+		return errors.New("name the orphans by their UIDs, or volumes and snapshots by their identities, which " +
+			"kubectl thalassa orphans shows, or pass --all")
 	}
 	opened, err := s.open(ctx, writing)
 	if err != nil {
@@ -84,18 +88,19 @@ func (s *settings) deleteOrphans(ctx context.Context, flags deletionFlags, uids 
 	if err != nil {
 		return err
 	}
-	if len(chosen) == 0 {
+	if len(chosen.Orphans)+len(chosen.Stored) == 0 {
 		s.Terminal.Hint("There is nothing to delete.")
 		return nil
 	}
-	if found.Most && !flags.force {
-		return fmt.Errorf("nothing is deleted. %s If you are certain, pass --force", mostOrphans)
+	if err := found.checkMost(flags, chosen); err != nil {
+		return err
 	}
 	if err := s.confirmDeletion(ctx, flags, chosen); err != nil {
 		return err
 	}
 	result := OrphanDeletion{Header: s.header(opened, "OrphanDeletion"),
-		Orphans: s.deleteAll(s.audited(ctx), opened, chosen)}
+		Orphans: s.deleteAll(s.audited(ctx), opened, chosen.Orphans),
+		Stored:  s.deleteStored(s.audited(ctx), opened, chosen.Stored)}
 	if err := s.report(result); err != nil {
 		return err
 	}
@@ -106,13 +111,13 @@ func (s *settings) deleteOrphans(ctx context.Context, flags deletionFlags, uids 
 }
 
 // choose returns the orphans that may be deleted. The error names those that the user chose and that may not.
-func (o Orphans) choose(flags deletionFlags, uids []string) ([]Orphan, error) {
-	var chosen []Orphan
-	missing := slices.Clone(uids)
+func (o Orphans) choose(flags deletionFlags, ids []string) (Orphans, error) {
+	var chosen Orphans
 	var problems []error
+	known := map[string]bool{}
 	for _, one := range o.Orphans {
-		named := slices.Contains(uids, one.UID)
-		missing = slices.DeleteFunc(missing, func(uid string) bool { return uid == one.UID })
+		known[one.UID] = true
+		named := slices.Contains(ids, one.UID)
 		switch {
 		case !named && (!flags.all || one.Retained || one.Incomplete):
 		case one.Retained && !flags.retained:
@@ -122,22 +127,58 @@ func (o Orphans) choose(flags deletionFlags, uids []string) ([]Orphan, error) {
 			problems = append(problems, fmt.Errorf("of %s %s: look at it in the cloud, and pass --unlabelled if it "+
 				"is not needed any more", one.UID, one.Why))
 		default:
-			chosen = append(chosen, one)
+			chosen.Orphans = append(chosen.Orphans, one)
 		}
 	}
-	if len(missing) > 0 {
-		within := ""
-		if o.within != "" {
-			within = " of the namespace " + o.within
+	for _, one := range o.Stored {
+		known[one.Identity] = true
+		switch {
+		case !slices.Contains(ids, one.Identity):
+		case one.Kept != "":
+			problems = append(problems, fmt.Errorf("the %s is not deleted, because %s", one, one.Kept))
+		default:
+			chosen.Stored = append(chosen.Stored, one)
 		}
-		problems = append(problems, fmt.Errorf("no orphan%s has the UID %s: kubectl thalassa orphans shows them",
-			within, strings.Join(missing, ", ")))
 	}
-	return chosen, errors.Join(problems...)
+	return chosen, errors.Join(errors.Join(problems...), o.unknown(known, ids))
+}
+
+// unknown returns an error if an argument is no orphan.
+func (o Orphans) unknown(known map[string]bool, ids []string) error {
+	missing := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return known[id] })
+	if len(missing) == 0 {
+		return nil
+	}
+	within, without := "", ""
+	if o.within != "" {
+		within = " of the namespace " + o.within
+	}
+	if o.StoredUnknown != "" {
+		without = ". Volumes and snapshots are not known: " + o.StoredUnknown
+	}
+	return fmt.Errorf("no orphan%s has the UID %s: kubectl thalassa orphans shows them%s", within,
+		strings.Join(missing, ", "), without)
+}
+
+// checkMost returns an error if nothing of the chosen orphans is deleted without --force, because this may be the wrong
+// cluster.
+func (o Orphans) checkMost(flags deletionFlags, chosen Orphans) error {
+	why := ""
+	switch {
+	case flags.force:
+	case o.Most && len(chosen.Orphans) > 0:
+		why = mostOrphans
+	case o.MostStored && len(chosen.Stored) > 0:
+		why = mostStored
+	}
+	if why == "" {
+		return nil
+	}
+	return fmt.Errorf("nothing is deleted. %s If you are certain, pass --force", why)
 }
 
 // confirmDeletion shows what is deleted, and asks.
-func (s *settings) confirmDeletion(ctx context.Context, flags deletionFlags, chosen []Orphan) error {
+func (s *settings) confirmDeletion(ctx context.Context, flags deletionFlags, chosen Orphans) error {
 	s.showDeletion(chosen)
 	switch {
 	case flags.yes:
@@ -145,17 +186,24 @@ func (s *settings) confirmDeletion(ctx context.Context, flags deletionFlags, cho
 	case !s.Terminal.Interactive:
 		return errors.New("nothing is deleted without a confirmation: run the command in a terminal, or pass --yes")
 	}
-	if err := s.Terminal.Confirm(ctx, "Addresses of deleted load balancers may be lost.", "delete"); err != nil {
+	warning := "Addresses of deleted load balancers may be lost."
+	if len(chosen.Stored) > 0 {
+		warning += " The data of deleted volumes and snapshots is lost."
+	}
+	if err := s.Terminal.Confirm(ctx, warning, "delete"); err != nil {
 		return fmt.Errorf("nothing is deleted: %w", err)
 	}
 	return nil
 }
 
 // showDeletion prints what will be deleted beside the output, which is the result.
-func (s *settings) showDeletion(chosen []Orphan) {
+func (s *settings) showDeletion(chosen Orphans) {
 	shown := s.Terminal.Beside()
 	shown.Print("These objects in the cloud will be deleted:\n\n")
-	for _, one := range chosen {
+	for _, one := range chosen.Stored {
+		shown.Indented(0, "", terminal.Bad, one.String())
+	}
+	for _, one := range chosen.Orphans {
 		shown.Indented(0, "", terminal.Strong, fmt.Sprintf("Service %s (UID %s)", one.service(), one.UID))
 		writeObjects(shown, terminal.Bad, one.Objects)
 		if one.Retained || one.Incomplete {
@@ -170,7 +218,7 @@ func (s *settings) deleteAll(ctx context.Context, from *session, orphans []Orpha
 	show, done := s.Terminal.Progress()
 	defer done()
 	offered := from.inspection.Cloud
-	var results []DeletedOrphan
+	results := []DeletedOrphan{}
 	for i, one := range orphans {
 		result := DeletedOrphan{Namespace: one.Namespace, Name: one.Name, UID: one.UID, Objects: one.Objects}
 		step := fmt.Sprintf("Deleting %s (%d of %d)", one.service(), i+1, len(orphans))

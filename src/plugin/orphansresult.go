@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/plugin/terminal"
 )
@@ -16,6 +17,12 @@ type Orphans struct {
 	// Most means that more Services of this cluster's objects in the cloud are missing than exist: this may be the
 	// wrong cluster, or one that was restored.
 	Most bool `json:"most,omitempty"`
+	// Stored are volumes and snapshots without a PersistentVolume or VolumeSnapshotContent, volumes first.
+	Stored []StoredOrphan `json:"stored,omitempty"`
+	// MostStored means that more volumes, or more snapshots, of this cluster have none than have one.
+	MostStored bool `json:"mostStored,omitempty"`
+	// StoredUnknown is why volumes and snapshots are not known.
+	StoredUnknown string `json:"storedUnknown,omitempty"`
 
 	within string // the only namespace whose orphans these are; "" is all
 }
@@ -45,17 +52,65 @@ type OrphanObject struct {
 	Unlabelled bool `json:"unlabelled,omitempty"`
 }
 
-// Names returns the UIDs, as arguments of the command that deletes.
+// Names returns the UIDs of Services, and the identities of volumes and snapshots, as arguments of the command that
+// deletes.
 func (o Orphans) Names() []string {
 	var names []string
 	for _, one := range o.Orphans {
 		names = append(names, one.UID)
 	}
+	for _, one := range o.Stored {
+		names = append(names, one.Identity)
+	}
 	return names
 }
 
-// Write writes a table. With wide, the names and identities of all objects are below it, each on a line of its own.
+// Write writes a table of Services, and one of volumes and snapshots. With wide, the names and identities of all
+// objects of Services are below the first one, each on a line of its own.
 func (o Orphans) Write(to terminal.Terminal, wide bool) {
+	o.writeServices(to, wide)
+	if o.StoredUnknown != "" {
+		to.Indented(0, "", terminal.Caution, "Volumes and snapshots are not known: "+o.StoredUnknown)
+	}
+	if len(o.Stored) == 0 {
+		return
+	}
+	to.Print("\n")
+	to.PrintTable(tableOfStored(o.Stored))
+	to.Print("\n")
+	if o.MostStored {
+		to.Indented(0, "", terminal.Caution, mostStored)
+	}
+	to.Indented(0, "", terminal.Plain, "They have no PersistentVolume or VolumeSnapshotContent. To delete one with "+
+		"its data: kubectl thalassa orphans delete IDENTITY")
+}
+
+// mostStored explains why no volume or snapshot is deleted.
+const mostStored = "Most volumes or snapshots of this cluster in the cloud are not known to Kubernetes. Check that " +
+	"this is the right cluster, that no other cluster has the same name or identity in its configuration, and that " +
+	"the cluster was not restored from a backup."
+
+// tableOfStored returns volumes and snapshots as a table. Identities are never broken, because people copy them.
+func tableOfStored(all []StoredOrphan) terminal.Table {
+	table := terminal.Table{Columns: []terminal.Column{{Name: "KIND"}, {Name: "NAME", Least: 12, Shorten: true},
+		{Name: "IDENTITY"}, {Name: "SIZE", Number: true}, {Name: "CREATED", Least: 10}, {Name: "STATE", Least: 9},
+		{Name: "NOT DELETED", Least: 13}}}
+	for _, one := range all {
+		size, created := "-", "-"
+		if one.Size > 0 {
+			size = fmt.Sprintf("%d GiB", one.Size)
+		}
+		if !one.Created.IsZero() {
+			created = one.Created.UTC().Format(time.DateOnly)
+		}
+		table.Rows = append(table.Rows, []terminal.Cell{{Text: one.Kind}, {Text: one.Name}, {Text: one.Identity},
+			{Text: size}, {Text: created}, {Text: cmp.Or(one.State, "-")},
+			{Text: cmp.Or(one.Kept, "-"), Tone: terminal.Caution}})
+	}
+	return table
+}
+
+func (o Orphans) writeServices(to terminal.Terminal, wide bool) {
 	switch {
 	case len(o.Orphans) == 0 && o.within != "":
 		to.Print("No orphan is of the namespace %s.\n", terminal.Clean(o.within))
@@ -150,6 +205,16 @@ func (o Orphan) states() string {
 type OrphanDeletion struct {
 	Header  `json:",inline"`
 	Orphans []DeletedOrphan `json:"orphans"`
+	Stored  []DeletedStored `json:"stored,omitempty"`
+}
+
+// DeletedStored is a volume or snapshot that was to be deleted.
+type DeletedStored struct {
+	StoredOrphan `json:",inline"`
+	// Deleted means that the cloud deletes it, which takes some time, or that it does not exist any more.
+	Deleted bool `json:"deleted"`
+	// Error is why it was not deleted.
+	Error string `json:"error,omitempty"`
 }
 
 // DeletedOrphan is an orphan that was to be deleted.
@@ -166,7 +231,15 @@ type DeletedOrphan struct {
 	Error string `json:"error,omitempty"`
 }
 
-// Names returns the UIDs of those that were deleted.
+func (d DeletedStored) write(to terminal.Terminal) {
+	if d.Deleted {
+		to.Indented(2, "", terminal.Good, d.String()+": deleted")
+		return
+	}
+	to.Indented(2, "", terminal.Bad, d.String()+": not deleted: "+d.Error)
+}
+
+// Names returns the UIDs and identities of those that were deleted.
 func (o OrphanDeletion) Names() []string {
 	var names []string
 	for _, one := range o.Orphans {
@@ -174,11 +247,17 @@ func (o OrphanDeletion) Names() []string {
 			names = append(names, one.UID)
 		}
 	}
+	for _, one := range o.Stored {
+		if one.Deleted {
+			names = append(names, one.Identity)
+		}
+	}
 	return names
 }
 
-// failed returns the number of those that were not deleted.
-func (o OrphanDeletion) failed() int { return len(o.Orphans) - len(o.Names()) }
+// all returns the number of those that were to be deleted, failed that of those that were not.
+func (o OrphanDeletion) all() int    { return len(o.Orphans) + len(o.Stored) }
+func (o OrphanDeletion) failed() int { return o.all() - len(o.Names()) }
 
 // Write writes one line for each orphan. With wide, its objects are below it.
 func (o OrphanDeletion) Write(to terminal.Terminal, wide bool) {
@@ -196,5 +275,8 @@ func (o OrphanDeletion) Write(to terminal.Terminal, wide bool) {
 			writeObjects(to, terminal.Plain, one.Objects)
 		}
 	}
-	to.Print("Deleted %d of %s.\n", len(o.Names()), count(len(o.Orphans), "orphan"))
+	for _, one := range o.Stored {
+		one.write(to)
+	}
+	to.Print("Deleted %d of %s.\n", len(o.Names()), count(o.all(), "orphan"))
 }

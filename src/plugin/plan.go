@@ -49,6 +49,9 @@ func (s *settings) plan(ctx context.Context, flags planFlags, args []string) err
 	if err != nil {
 		return err
 	}
+	if err := s.refresh(ctx, opened); err != nil {
+		return err
+	}
 	chosen := s.chosen(args)
 	previews, err := s.previews(ctx, opened, chosen)
 	if err != nil {

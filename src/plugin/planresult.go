@@ -27,6 +27,12 @@ type Header struct {
 	PluginVersion string `json:"pluginVersion"`
 }
 
+// Results returns an empty result of each kind, by the kind. The JSON schema is made from them.
+func Results() map[string]terminal.Result {
+	return map[string]terminal.Result{"Plan": Plan{}, "Doctor": Doctor{}, "Nodes": Nodes{}, "Orphans": Orphans{},
+		"OrphanDeletion": OrphanDeletion{}, "Migration": Migration{}, "Top": Top{}}
+}
+
 // Plan is the result of the command plan.
 type Plan struct {
 	Header   `json:",inline"`

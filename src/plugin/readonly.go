@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 )
 
@@ -40,4 +42,33 @@ func onlyReading(config *rest.Config) *rest.Config {
 	config.QPS, config.Burst = requestsPerSecond, burst
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return readOnly{next} })
 	return config
+}
+
+// clients returns the clients of a cluster, which send no request that writes.
+func (s *settings) clients(config *rest.Config) (kubernetes.Interface, dynamic.Interface, error) {
+	config = onlyReading(config)
+	client, err := s.Client(config)
+	if err != nil {
+		return nil, nil, err
+	}
+	objects, err := s.Objects(config)
+	return client, objects, err
+}
+
+// newObjects is the default of Options.Objects.
+func newObjects(config *rest.Config) (dynamic.Interface, error) {
+	objects, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client of Kubernetes: %w", err)
+	}
+	return objects, nil
+}
+
+// newClient is the default of Options.Client.
+func newClient(config *rest.Config) (kubernetes.Interface, error) {
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client of Kubernetes: %w", err)
+	}
+	return client, nil
 }

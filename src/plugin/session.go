@@ -8,8 +8,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/manager"
@@ -26,8 +26,9 @@ const (
 
 // session is a cluster with its cloud controller manager and its cloud.
 type session struct {
-	// client is of the cluster that the cloud controller manager works for.
-	client kubernetes.Interface
+	// client is of the cluster that the cloud controller manager works for, and objects of its other objects.
+	client  kubernetes.Interface
+	objects dynamic.Interface
 	// host is of the cluster in which it runs. With the profile managed, that is another one.
 	host kubernetes.Interface
 	// workload is nil if the cloud controller manager is not in the cluster, so that a file configures the cloud.
@@ -49,11 +50,8 @@ func (s *settings) open(ctx context.Context, a access) (*session, error) {
 	show, done := s.Terminal.Progress()
 	defer done()
 	show("Looking for the cloud controller manager…")
-	process, err := s.findProcess(ctx, opened)
+	process, err := s.findProcess(ctx, opened, a)
 	if err != nil {
-		return nil, err
-	}
-	if err := s.checkTrusted(opened.workload, a); err != nil {
 		return nil, err
 	}
 	s.compareVersions(opened.workload)
@@ -70,11 +68,11 @@ func (s *settings) connect() (*session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig (choose one with --kubeconfig or KUBECONFIG): %w", err)
 	}
-	client, err := s.Client(onlyReading(config))
+	client, objects, err := s.clients(config)
 	if err != nil {
 		return nil, err
 	}
-	return &session{client: client, host: client}, nil
+	return &session{client: client, objects: objects, host: client}, nil
 }
 
 // inspect makes the cloud of a process, and the client of the cluster that the process works for.
@@ -83,7 +81,7 @@ func (s *settings) inspect(ctx context.Context, opened *session, process workloa
 	if err != nil {
 		return fmt.Errorf("using the configuration of the cloud controller manager: %w", err)
 	}
-	return opened.followKubeconfig(s.Client)
+	return opened.followKubeconfig(s.clients)
 }
 
 // warnings returns what is accepted in the configuration of an inspected process, and is dangerous or should be written
@@ -107,15 +105,59 @@ func (s *session) observe(ctx context.Context) error {
 	return nil
 }
 
-// checkTrusted refuses to write with the configuration of a workload that the user has not named. Whoever may create a
-// Deployment in any namespace could have made it; those of kube-system are the administrators'.
-func (s *settings) checkTrusted(found *workload.Workload, a access) error {
-	if a == reading || found == nil || s.workload != "" || found.Namespace == metav1.NamespaceSystem {
-		return nil
+// refresh reads what all Services share once, so that a cloud that does not answer is one error, and not one for each
+// Service.
+func (s *settings) refresh(ctx context.Context, from *session) error {
+	balancers := from.inspection.Cloud.LoadBalancers
+	if balancers == nil {
+		return nil // the command reports it
 	}
-	return fmt.Errorf("nothing is written to the cloud with the configuration of %s, which is not in the namespace "+
-		"%s: if it is the cloud controller manager of this cluster, pass --ccm=%s/%s", found, metav1.NamespaceSystem,
-		found.Namespace, found.Name)
+	show, done := s.Terminal.Progress()
+	defer done()
+	show(readingCloud)
+	if err := balancers.Refresh(ctx); err != nil {
+		return fmt.Errorf("reading the cloud: %w", err)
+	}
+	return nil
+}
+
+// findWorkload returns the workload whose flags, configuration and credentials are used. Nothing that it refers to was
+// read yet. Who is at a terminal is asked about one that somebody else than an administrator may have made: its
+// configuration chooses where this computer sends requests to.
+func (s *settings) findWorkload(ctx context.Context, host kubernetes.Interface, a access) (*workload.Workload, error) {
+	found, err := workload.Find(ctx, host, s.workload)
+	if err != nil || s.workload != "" || found.Namespace == metav1.NamespaceSystem {
+		return found, err
+	}
+	named := fmt.Sprintf("pass --ccm=%s/%s", found.Namespace, found.Name)
+	switch {
+	case a == writing && (found.Proven || s.cloudConfig == ""):
+		return nil, fmt.Errorf("nothing is written to the cloud with the configuration of %s, which is not in the "+
+			"namespace %s: if it is the cloud controller manager of this cluster, %s", found, metav1.NamespaceSystem,
+			named)
+	case found.Proven:
+		s.Terminal.Hint(fmt.Sprintf("Using %s.", found))
+		return found, nil
+	case s.cloudConfig != "" || !s.Terminal.Interactive:
+		return nil, fmt.Errorf("%s is not used, because %w: it is not in the namespace %s, and its account may not "+
+			"write the status of Services. If it is the cloud controller manager of this cluster, %s", found,
+			workload.ErrUnproven, metav1.NamespaceSystem, named)
+	}
+	if err := s.ask(ctx, found); err != nil {
+		return nil, fmt.Errorf("%s is not used, because %w: %w; if it is the cloud controller manager of this "+
+			"cluster, %s", found, workload.ErrUnproven, err, named)
+	}
+	return found, nil
+}
+
+// ask asks the person at the terminal whether a workload is to be used that somebody else may have made.
+func (s *settings) ask(ctx context.Context, about *workload.Workload) error {
+	_, done := s.Terminal.Progress()
+	done()
+	return s.Terminal.Confirm(ctx, fmt.Sprintf("The only cloud controller manager that was found is %s. It is not in "+
+		"the namespace %s, and its account may not write the status of Services: everybody who may create a workload "+
+		"in the namespace %s can have made it. With its configuration, this computer sends requests to addresses that "+
+		"they choose. Use it?", about, metav1.NamespaceSystem, about.Namespace), "yes")
 }
 
 // compareVersions prints a hint if the plug-in is not of the version of the cloud controller manager: the differences
@@ -136,15 +178,6 @@ func (s *settings) compareVersions(with *workload.Workload) {
 	}
 }
 
-// newClient is the default of Options.Client.
-func newClient(config *rest.Config) (kubernetes.Interface, error) {
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("making a client of Kubernetes: %w", err)
-	}
-	return client, nil
-}
-
 // errNoWorkload explains what a user can do who has neither the workload nor a file.
 const errNoWorkload = "%w. If your provider runs it outside the cluster (profile managed), its configuration and its " +
 	"credentials are not in the cluster: ask your provider for the result of this command. With credentials of your " +
@@ -152,24 +185,23 @@ const errNoWorkload = "%w. If your provider runs it outside the cluster (profile
 
 // findProcess returns the flags and the environment of the cloud controller manager. With --cloud-config they are those
 // of the workload, if there is one, except for the configuration and what it refers to, which are on this computer.
-func (s *settings) findProcess(ctx context.Context, into *session) (workload.Process, error) {
-	found, err := workload.Find(ctx, into.host, s.workload)
+func (s *settings) findProcess(ctx context.Context, into *session, a access) (workload.Process, error) {
+	found, err := s.findWorkload(ctx, into.host, a)
 	local := s.cloudConfig != ""
 	switch {
 	case errors.Is(err, workload.ErrNotFound) && !local:
 		return workload.Process{}, fmt.Errorf(errNoWorkload, err)
-	case apierrors.IsForbidden(err) && local && s.workload == "":
+	case local && s.workload == "" && (apierrors.IsForbidden(err) || errors.Is(err, workload.ErrUnproven)):
 		s.Terminal.Hint(fmt.Sprintf("The flags of the cloud controller manager are not known, and have their "+
 			"defaults: %v", err))
 	case err != nil && !errors.Is(err, workload.ErrNotFound), err != nil && s.workload != "":
 		return workload.Process{}, err
 	}
-	var process workload.Process
+	// Flags that are not known cannot contradict each other. With the default of this one, a cloud with routes needs
+	// another flag.
+	process := workload.Process{Args: []string{"--configure-cloud-routes=false"}}
 	if err == nil {
 		into.workload = found
-		if found.Namespace != metav1.NamespaceSystem && s.workload == "" {
-			s.Terminal.Hint(fmt.Sprintf("Using %s.", found))
-		}
 		if process, err = found.Process(ctx); err != nil {
 			return workload.Process{}, err
 		}

@@ -133,7 +133,7 @@ func (t *topView) draw(ctx context.Context, to terminal.Terminal, format termina
 	return to.Report(format, t.last)
 }
 
-// read reads everything. The first time, the session has just read the cloud.
+// read reads everything.
 func (t *topView) read(ctx context.Context) (Top, error) {
 	result := Top{Header: t.header(t.session, "Top"), At: time.Now(), LoadBalancers: []LoadBalancer{},
 		within: t.chosen.namespace}
@@ -143,11 +143,11 @@ func (t *topView) read(ctx context.Context) (Top, error) {
 		if err != nil {
 			return result, fmt.Errorf("reading Services: %w", err)
 		}
-		if err := t.session.inspection.Cloud.LoadBalancers.Refresh(ctx); err != nil {
-			return result, fmt.Errorf("reading the cloud: %w", err)
-		}
 	}
 	t.refreshed = true
+	if err := t.refresh(ctx, t.session); err != nil {
+		return result, err
+	}
 	previews, err := t.previewsBy(ctx, t.previewer, t.chosen)
 	if err != nil {
 		return result, err

@@ -8,6 +8,7 @@ package thalassa
 
 import (
 	"context"
+	"errors"
 	"net/http"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -25,6 +26,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/route"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/storage"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/store"
 )
 
@@ -42,6 +44,7 @@ type Cloud struct {
 	machines  *machine.Provider
 	balancers *balancers
 	routes    *route.Provider
+	stored    *stored
 	readiness connection.Readiness
 	reloader  *reload.Reloader[secret.Secrets] // nil if the configuration refers to no files
 }
@@ -87,7 +90,7 @@ func (c *Cloud) Offer() *cloud.Cloud {
 	offered := &cloud.Cloud{
 		Name: ProviderName, LabelDomain: label.Domain, ClusterCIDR: c.config.ClusterCIDR,
 		Collectors: c.collectors(), Ready: c.Ready, Start: c.Start, Drain: c.Drain,
-		Recovered:    c.recovered,
+		Recovered: c.recovered, Observe: c.observe, Storage: c.stored,
 		DrainTimeout: c.client.DrainTimeout(), CheckAccess: c.checkAccess,
 	}
 	if c.config.LoadBalancer.Enabled {
@@ -112,6 +115,10 @@ func build(c cloudconfig.Config, secrets secret.Secrets, version string, network
 	return &Cloud{
 		config: c, client: api, inventory: known, machines: machine.New(c, known),
 		balancers: newBalancers(c, known), routes: route.New(c, known),
+		stored: &stored{storage: storage.New(api, func(ctx context.Context) (string, error) {
+			vpc, err := known.VPC(ctx)
+			return vpc.Region, err
+		}), cluster: c.Cluster},
 	}, nil
 }
 
@@ -147,9 +154,23 @@ func (c *Cloud) adopt(ctx context.Context, secrets secret.Secrets) error {
 	})
 }
 
+// observe returns an error at once if the cloud does not answer, or does not know the credentials: a program that only
+// reads would wait for each list in turn.
+func (c *Cloud) observe(ctx context.Context) error {
+	err := c.inventory.Answers(ctx)
+	unknown := errors.Is(err, client.ErrUnauthorised) && !errors.Is(err, client.ErrForbidden)
+	if errors.Is(err, client.ErrUnavailable) || unknown {
+		return err
+	}
+	return nil // a permission that is missing is the answer to another question
+}
+
 // checkAccess implements cloud.Cloud. Only an answer shows what the credentials permit, so that writes are
 // not known.
 func (c *Cloud) checkAccess(ctx context.Context) []cloud.Access {
+	if err := c.observe(ctx); err != nil {
+		return []cloud.Access{{Action: "reach the cloud", Err: err}}
+	}
 	var all []cloud.Access
 	for _, one := range c.inventory.Readings() {
 		all = append(all, cloud.Access{Action: "read " + one.Kinds, OnlyFor: one.OnlyFor, Err: one.Read(ctx)})

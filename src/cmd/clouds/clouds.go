@@ -3,9 +3,10 @@ package clouds
 
 import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore"
-	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/cloudconfig"
+	ironconfig "github.com/thalassa-cloud/thalassa-ccm/src/ironcore/cloudconfig"
 	"github.com/thalassa-cloud/thalassa-ccm/src/manager"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
 )
 
 // Providers returns the clouds, the default one first. Agent follows the name of the program in the user agent. Each
@@ -14,10 +15,11 @@ func Providers(agent string) []manager.Provider {
 	iron := ironcore.NewOptions(agent)
 	return []manager.Provider{
 		{Name: thalassa.ProviderName, New: thalassa.New(agent), Validate: thalassa.Validate,
-			Warnings: thalassa.Warnings, Former: manager.Former{Programs: []string{"cloud-provider-thalassa"},
-				Guide: "docs/guides/migrate.md", Differences: thalassa.Differences}},
+			Warnings: thalassa.Warnings, Scope: cloudconfig.Scope, Former: manager.Former{
+				Programs: []string{"cloud-provider-thalassa"}, Guide: "docs/guides/migrate.md",
+				Differences: thalassa.Differences}},
 		{Name: ironcore.ProviderName, Flags: iron.AddFlags, OtherFlags: []string{ironcore.SelectorFlag}, New: iron.New,
-			Validate: cloudconfig.Validate, Warnings: cloudconfig.Warnings, Former: manager.Former{
+			Validate: ironconfig.Validate, Warnings: ironconfig.Warnings, Former: manager.Former{
 				Programs: []string{"cloud-provider-ironcore", "ironcore-cloud-controller-manager"},
 				Guide:    "docs/guides/ironcore.md"}},
 	}

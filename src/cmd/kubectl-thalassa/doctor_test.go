@@ -117,7 +117,7 @@ func TestDoctor(t *testing.T) {
 	}
 	want(r, "the IDs of checks, which do not change", strings.Join(ids, " "), "kubernetes kubernetes-version workload "+
 		"workload-pods workload-version configuration controller lease cloud-access permissions nodes services "+
-		"service orphans")
+		"service orphans orphaned-storage csi")
 }
 
 // TestDoctorFindsProblems: each problem has its check, and the exit code is 1.
@@ -238,7 +238,7 @@ func TestDoctorWithoutAnswers(t *testing.T) {
 			for _, one := range checks {
 				sections[one.Section] = true
 			}
-			want(r, "sections", len(sections), 7)
+			want(r, "sections", len(sections), 8)
 		})
 	}
 }

@@ -141,11 +141,12 @@ func TestOrphansOfOneNamespace(t *testing.T) {
 	want(r, "lines of the log", strings.Count(deleted.err, `"Cloud write"`), len(r.wrote()))
 }
 
-// TestDeleteOrphansByOtherWorkload: a workload in another namespace than kube-system is read, but nothing is deleted
-// with its configuration until the user names it. Everybody who may create a Deployment can call it so.
+// TestDeleteOrphansByOtherWorkload: a workload in another namespace than kube-system is read if its account may do what
+// a cloud controller manager does, but nothing is deleted with its configuration until the user names it.
 func TestDeleteOrphansByOtherWorkload(t *testing.T) {
 	r := newOrphanRig(t)
 	r.removeOwn()
+	r.healthy(everything)
 	r.wrote()
 	for _, one := range r.workload() {
 		one.(metav1.Object).SetNamespace("shop")

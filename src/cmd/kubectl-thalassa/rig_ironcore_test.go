@@ -153,6 +153,28 @@ func TestOrphansOnIronCore(t *testing.T) {
 	wantText(r.rig, "afterwards", r.run("orphans").out, "Every object of this cluster")
 }
 
+// TestOutsideOfTheClusterOnIronCore: with a configuration of this computer, no command needs a flag about routes. One
+// that is given counts.
+func TestOutsideOfTheClusterOnIronCore(t *testing.T) {
+	r := newIronRig(t)
+	r.addService("web")
+	r.reconcile()
+	r.healthy(everything)
+	r.removeOwn()
+	outside := []string{"--cloud-config=" + r.file(r.config()), "--ccm-flag=cloud-provider=ironcore",
+		"--ccm-flag=ironcore-kubeconfig=" + r.file(r.ironKubeconfig())}
+	for command, text := range map[string]string{"plan": "No changes: the cloud agrees with 1 Service.",
+		"doctor": "node-route-controller: With the flags of this command: It does not run: " +
+			"--configure-cloud-routes=false.",
+		"orphans": "Every object of this cluster", "nodes": "2 Nodes", "top": "shop/web", "migrate": "Ready"} {
+		got := r.run(append([]string{command}, outside...)...)
+		want(r.rig, command+": exit code", got.code, 0)
+		wantText(r.rig, command, got.out, text)
+	}
+	with := r.run(append([]string{"plan", "--ccm-flag=configure-cloud-routes"}, outside...)...)
+	wantText(r.rig, "routes without networks", with.err, "missing --cluster-cidr")
+}
+
 // TestTopOnIronCore: load balancers are shown with their targets.
 func TestTopOnIronCore(t *testing.T) {
 	r := newIronRig(t)

@@ -22,6 +22,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
@@ -50,6 +52,7 @@ type rig struct {
 	cloud   *emulator.Emulator
 	server  *httptest.Server
 	cluster *fake.Clientset
+	objects *dynamicfake.FakeDynamicClient // of other kinds; nil is none
 	// screen is what the plug-in writes to, without In, Out and Err. Answer is what the user types.
 	screen terminal.Terminal
 	answer string
@@ -62,6 +65,7 @@ type rig struct {
 	errs     errorOutput
 	// byKubeconfig uses the API server that the kubeconfig and flags name, in place of the cluster.
 	byKubeconfig bool
+	full         io.Writer // replaces the output, if it is not nil
 	// onCall is called before the cloud answers a call.
 	onCall atomic.Pointer[func(*http.Request)]
 }
@@ -340,19 +344,24 @@ func (r *rig) run(args ...string) result {
 	r.errs.clear()
 	screen := r.screen
 	screen.In, screen.Out, screen.Err = &answers{Reader: strings.NewReader(r.answer), before: r.onAnswer}, &out, &r.errs
+	if r.full != nil {
+		screen.Out = r.full
+	}
 	if r.keys != nil {
 		screen.In = r.keys
 	}
 	client := func(*rest.Config) (kubernetes.Interface, error) { return r.cluster, nil }
-	if r.byKubeconfig {
-		client = nil
+	objects := func(*rest.Config) (dynamic.Interface, error) { return r.objects, nil }
+	if r.objects == nil {
+		r.objects = newObjects()
 	}
-	cmd := plugin.NewCommand(plugin.Options{Build: r.build, Terminal: screen, Providers: clouds.Providers("test"),
-		Client: client,
-		Ticker: func(time.Duration) (<-chan time.Time, func()) { return r.ticks, func() {} }})
-	cmd.SetArgs(slices.Concat(args[:1], []string{"--kubeconfig=" + r.kubeconfig()}, args[1:]))
-	cmd.SilenceErrors = true
-	err := cmd.ExecuteContext(r.Context())
+	if r.byKubeconfig {
+		client, objects = nil, nil
+	}
+	err := plugin.Execute(r.Context(), plugin.Options{Build: r.build, Terminal: screen,
+		Providers: clouds.Providers("test"), Client: client, Objects: objects,
+		Ticker: func(time.Duration) (<-chan time.Time, func()) { return r.ticks, func() {} }},
+		slices.Concat(args[:1], []string{"--kubeconfig=" + r.kubeconfig()}, args[1:]))
 	code, printed := plugin.ExitCode(err)
 	if !printed {
 		_, _ = r.errs.Write([]byte("Error: " + err.Error() + "\n"))

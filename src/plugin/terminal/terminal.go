@@ -87,7 +87,8 @@ func (t Terminal) Paint(tone Tone, words string) string {
 	return colour.EscapeSeq() + words + text.Reset.EscapeSeq()
 }
 
-// Print writes text to the output. An error of the output, such as a pipe that was closed, ends the command elsewhere.
+// Print writes text to the output. An error of the output, such as a full disk, ends the command elsewhere: whoever
+// makes the Terminal sees it.
 func (t Terminal) Print(format string, values ...any) { _, _ = fmt.Fprintf(t.Out, format, values...) }
 
 // Clean replaces characters that a terminal does not show but obeys, among them those that change the direction of a

@@ -5,6 +5,7 @@
 package workload
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,6 +27,9 @@ const Program = "thalassa-cloud-controller-manager"
 // ErrNotFound is the error if the cluster has no workload with the program.
 var ErrNotFound = errors.New("no cloud controller manager was found in this cluster")
 
+// ErrUnproven is the error if it is not known whether an administrator made a workload.
+var ErrUnproven = errors.New("it is not proven that an administrator made it")
+
 // Workload is the Deployment or DaemonSet of the cloud controller manager.
 type Workload struct {
 	Kind, Namespace, Name string
@@ -33,6 +38,9 @@ type Workload struct {
 	Selector                *metav1.LabelSelector
 	ServiceAccount          string
 	Container               corev1.Container
+	// Proven means that an administrator made it: it is in kube-system, or its account may do what only a cloud
+	// controller manager may. Everybody who may create a Deployment in any namespace can make one that looks like it.
+	Proven bool
 
 	pod    corev1.PodSpec
 	labels map[string]string
@@ -43,8 +51,9 @@ type Workload struct {
 func (w *Workload) String() string { return fmt.Sprintf("%s %s/%s", w.Kind, w.Namespace, w.Name) }
 
 // Find returns the workload of the cloud controller manager. Name is NAMESPACE/NAME; if it is empty, all namespaces are
-// searched, or kube-system if the user may not list all. The error wraps ErrNotFound if there is none, and names all if
-// there are several.
+// searched, or kube-system if the user may not list all. Proven workloads take precedence, and among these those with
+// ready pods. The error wraps ErrNotFound if there is none. If several are left, it names them, and wraps ErrUnproven
+// if none is proven.
 func Find(ctx context.Context, client kubernetes.Interface, name string) (*Workload, error) {
 	namespace, one, named := strings.Cut(name, "/")
 	if name != "" && (!named || namespace == "" || one == "") {
@@ -60,25 +69,96 @@ func Find(ctx context.Context, client kubernetes.Interface, name string) (*Workl
 	}
 	if named {
 		found = slices.DeleteFunc(found, func(w *Workload) bool { return w.Name != one })
+	} else {
+		found = prefer(ready, prove(ctx, found, serves()))
 	}
 	switch {
 	case len(found) == 0 && named:
 		return nil, fmt.Errorf("%w: %s has no container that runs %s", ErrNotFound, name, Program)
 	case len(found) == 0:
 		return nil, ErrNotFound
-	case len(found) > 1:
-		return nil, fmt.Errorf("the cluster has several cloud controller managers (%s): choose one with "+
-			"--ccm=NAMESPACE/NAME", names(found))
+	case len(found) == 1:
+		return found[0], nil
 	}
-	return found[0], nil
+	err = fmt.Errorf("the cluster has several cloud controller managers (%s): choose one with --ccm=NAMESPACE/NAME",
+		Names(found))
+	if !found[0].Proven {
+		err = fmt.Errorf("%w; of each of them, %w", err, ErrUnproven)
+	}
+	return nil, err
 }
 
-func names(all []*Workload) string {
+func ready(w *Workload) bool { return w.Ready > 0 }
+
+// prefer returns the workloads with a property, or all if none has it.
+func prefer(property func(*Workload) bool, all []*Workload) []*Workload {
+	var some []*Workload
+	for _, one := range all {
+		if property(one) {
+			some = append(some, one)
+		}
+	}
+	if len(some) == 0 {
+		return all
+	}
+	return some
+}
+
+// serves is what only a cloud controller manager may do: write the addresses of the Services of all namespaces.
+func serves() *authorizationv1.ResourceAttributes {
+	return &authorizationv1.ResourceAttributes{Verb: "patch", Resource: "services", Subresource: "status"}
+}
+
+// prove returns the workloads that an administrator made: those of kube-system, and those whose account may do what
+// only theirs may. If there are none, it returns all. Accounts are asked about only if those of kube-system have no
+// ready pod.
+func prove(ctx context.Context, all []*Workload, may *authorizationv1.ResourceAttributes) []*Workload {
+	proven := func(w *Workload) bool { return w.Proven }
+	for _, one := range all {
+		one.Proven = one.Namespace == metav1.NamespaceSystem
+	}
+	if slices.ContainsFunc(all, func(w *Workload) bool { return w.Proven && ready(w) }) {
+		return prefer(proven, all)
+	}
+	permitted := map[string]bool{} // by the account
+	for _, one := range all {
+		account := one.account()
+		if _, asked := permitted[account]; !one.Proven && !asked {
+			permitted[account] = one.permitted(ctx, may)
+		}
+		one.Proven = one.Proven || permitted[account]
+	}
+	return prefer(proven, all)
+}
+
+// account is the user that the pods are.
+func (w *Workload) account() string {
+	return "system:serviceaccount:" + w.Namespace + ":" + cmp.Or(w.ServiceAccount, "default")
+}
+
+// permitted reports whether the account may do something in all namespaces. It reports false if the user may not ask.
+func (w *Workload) permitted(ctx context.Context, may *authorizationv1.ResourceAttributes) bool {
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: w.account(),
+		Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + w.Namespace,
+			"system:authenticated"},
+		ResourceAttributes: may}}
+	answer, err := w.client.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+	return err == nil && answer.Status.Allowed
+}
+
+// mostNamed is the number of workloads that a message names: everybody who may create Deployments can make many.
+const mostNamed = 3
+
+// Names names some workloads, and counts the others.
+func Names(all []*Workload) string {
 	var names []string
 	for _, one := range all {
 		names = append(names, one.String())
 	}
 	slices.Sort(names)
+	if more := len(names) - mostNamed; more > 0 {
+		names = append(names[:mostNamed], fmt.Sprintf("and %d more", more))
+	}
 	return strings.Join(names, ", ")
 }
 
@@ -104,14 +184,49 @@ func (f Former) is(c corev1.Container) bool {
 	return !runsProgram(c) && slices.Contains(slices.Concat(c.Command, c.Args), "--cloud-provider="+f.Cloud)
 }
 
-// FindFormer returns the workloads of a program that this one replaces, in all namespaces, or in kube-system if the
-// user may not list all.
+// FindFormer returns the workloads of a program that this one replaces, those with ready pods first, and whether each
+// is proven. It searches all namespaces, or kube-system if the user may not list all.
 func FindFormer(ctx context.Context, client kubernetes.Interface, former Former) ([]*Workload, error) {
 	found, err := search(ctx, client, metav1.NamespaceAll, former.is)
 	if err != nil {
 		return nil, fmt.Errorf("looking for the existing cloud controller manager of %s: %w", former.Cloud, err)
 	}
+	prove(ctx, found, serves())
+	slices.SortStableFunc(found, func(a, b *Workload) int { return cmp.Compare(min(b.Ready, 1), min(a.Ready, 1)) })
 	return found, nil
+}
+
+// CSIProgram is the name of the executable in the image of the CSI driver.
+const CSIProgram = "thalassa-csi-driver"
+
+// FindCSI returns the controller of the CSI driver, and its node plug-in in the same namespace; nil is that there is
+// none. Among several controllers, proven ones take precedence, and among these those with ready pods.
+func FindCSI(ctx context.Context, client kubernetes.Interface) (controller, node *Workload, err error) {
+	found, err := search(ctx, client, metav1.NamespaceAll, func(c corev1.Container) bool {
+		return len(c.Command) > 0 && path.Base(c.Command[0]) == CSIProgram
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("looking for the CSI driver: %w", err)
+	}
+	runs := func(command string) []*Workload {
+		return slices.DeleteFunc(slices.Clone(found), func(w *Workload) bool {
+			return !slices.Contains(slices.Concat(w.Container.Command, w.Container.Args), command)
+		})
+	}
+	provisions := &authorizationv1.ResourceAttributes{Verb: "create", Resource: "persistentvolumes"}
+	controller = first(prefer(ready, prove(ctx, runs("controller"), provisions)))
+	node = first(prefer(func(w *Workload) bool {
+		return controller != nil && w.Namespace == controller.Namespace
+	}, runs("node")))
+	return controller, node, nil
+}
+
+// first returns the first workload; nil if there is none.
+func first(all []*Workload) *Workload {
+	if len(all) == 0 {
+		return nil
+	}
+	return all[0]
 }
 
 // search returns the workloads of a namespace that have such a container. Without a namespace, it searches all, or

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -196,6 +197,54 @@ func TestFind(t *testing.T) {
 	}
 	if _, err := Find(t.Context(), fake.NewClientset(), ""); !errors.Is(err, ErrNotFound) {
 		t.Errorf("an empty cluster: error %v", err)
+	}
+}
+
+// TestFindPrefersProven: what a tenant makes neither hides the cloud controller manager nor takes its place.
+func TestFindPrefersProven(t *testing.T) {
+	in := func(namespace string, pods int32) *appsv1.DaemonSet {
+		one := daemonSet("ccm")
+		one.Namespace, one.Status.NumberReady = namespace, pods
+		return one
+	}
+	for name, test := range map[string]struct {
+		all       []runtime.Object
+		permitted string // the namespace whose account may write the status of Services
+		want      string
+		reviews   int
+	}{
+		"kube-system and a tenant":   {[]runtime.Object{in("kube-system", 1), in("a", 1)}, "", "kube-system", 0},
+		"kube-system, no pods":       {[]runtime.Object{in("kube-system", 0), in("a", 1)}, "", "kube-system", 1},
+		"the release and a tenant":   {[]runtime.Object{in("a", 1), in("b", 1)}, "b", "b", 2},
+		"the release, no pods":       {[]runtime.Object{in("a", 1), in("b", 0)}, "b", "b", 2},
+		"the release, and a rest":    {[]runtime.Object{in("kube-system", 0), in("b", 1)}, "b", "b", 1},
+		"two tenants, one with pods": {[]runtime.Object{in("a", 1), in("b", 0)}, "", "a unproven", 2},
+		"several tenants":            {[]runtime.Object{in("a", 0), in("b", 0), in("c", 0), in("d", 0)}, "", "", 4},
+		"a tenant":                   {[]runtime.Object{in("a", 1)}, "", "a unproven", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client, reviews := fake.NewClientset(test.all...), 0
+			client.PrependReactor("create", "subjectaccessreviews", func(action clienttesting.Action) (bool,
+				runtime.Object, error) {
+				reviews++
+				review := action.(clienttesting.CreateAction).GetObject().(*authorizationv1.SubjectAccessReview)
+				review.Status.Allowed = review.Spec.User == "system:serviceaccount:"+test.permitted+":default"
+				return true, review, nil
+			})
+			found, err := Find(t.Context(), client, "")
+			got := ""
+			if err == nil {
+				got = found.Namespace
+				if !found.Proven {
+					got += " unproven"
+				}
+			} else if !errors.Is(err, ErrUnproven) || !strings.Contains(err.Error(), "DaemonSet c/ccm, and 1 more)") {
+				t.Errorf("error %v, want one that names three", err)
+			}
+			if got != test.want || reviews != test.reviews {
+				t.Errorf("found %q with %d reviews, want %q with %d", got, reviews, test.want, test.reviews)
+			}
+		})
 	}
 }
 

@@ -142,6 +142,13 @@ func Read(path string, from cloud.Environment, checks ...Check) (Config, secret.
 	return readFile(path, from, true, checks...)
 }
 
+// Scope returns the settings of a file that say which cloud and which cluster it is about, by their keys. The VPC is of
+// one organisation, which a file may call by its slug. Files that this one refers to are not read.
+func Scope(path string, from cloud.Environment) (map[string]string, error) {
+	c, _, err := readFile(path, from, false)
+	return map[string]string{"endpoint": c.Endpoint, "vpcIdentity": c.VPCIdentity, "cluster": c.Cluster}, err
+}
+
 // readFile is Read, or without files the same without the files that the configuration refers to.
 func readFile(path string, from cloud.Environment, files bool, checks ...Check) (Config, secret.Secrets, error) {
 	opened, err := from.Open(path)

@@ -68,13 +68,21 @@ func (i *Inventory) Ping(ctx context.Context) error {
 // certainFor is how long an answer shows that the cloud answers.
 const certainFor = time.Second
 
-// answerTimeout is the longest time that CheckAnswers waits.
+// answerTimeout is the longest time that Answers waits.
 const answerTimeout = 3 * time.Second
 
 // CheckAnswers returns an error if the cloud does not answer, without a call if it has just answered. It is called
 // before an object is created: a creation without an answer may have happened, so that it must not be repeated for
 // VisibilityDelay. In an outage, nothing is sent, and the creation can follow immediately after it.
 func (i *Inventory) CheckAnswers(ctx context.Context) error {
+	if err := i.Answers(ctx); err != nil {
+		return fmt.Errorf("nothing is created, because the cloud does not answer: %w", err)
+	}
+	return nil
+}
+
+// Answers returns nil if the cloud answers within some seconds, without a call if it has just answered.
+func (i *Inventory) Answers(ctx context.Context) error {
 	if i.cloud.AnsweredWithin(certainFor) {
 		return nil
 	}
@@ -84,10 +92,7 @@ func (i *Inventory) CheckAnswers(ctx context.Context) error {
 		defer cancel()
 		return nil, i.Ping(ctx)
 	})
-	if err != nil {
-		return fmt.Errorf("nothing is created, because the cloud does not answer: %w", err)
-	}
-	return nil
+	return err
 }
 
 // Reading reads all objects of one kind once.
