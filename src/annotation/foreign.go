@@ -232,13 +232,13 @@ func lowerASCII(text string) string {
 }
 
 // Condition returns the CEL expression that is true when the annotation asks for something with a value, as
-// ParseService has it, without spaces around it. text and ranges are CEL expressions that give the value, and whether
-// the Service has source ranges.
-func (f Foreign) Condition(text, ranges string) string {
+// ParseService has it. text, everywhere and ranges are CEL expressions that give the value without spaces around it,
+// whether [EverywhereCondition] is true for it, and whether the Service has source ranges.
+func (f Foreign) Condition(text, everywhere, ranges string) string {
 	condition := "!(" + among(append([]string{""}, f.Harmless...))(text+".lowerAscii()") + ")"
 	switch f.Concept {
 	case AboutSources:
-		return condition + " && !" + everywhereCondition(text)
+		return condition + " && !(" + everywhere + ")"
 	case AboutRangesPolicy:
 		return condition + " && " + ranges
 	default:
@@ -246,14 +246,15 @@ func (f Foreign) Condition(text, ranges string) string {
 	}
 }
 
-// everywhereCondition is true for lists that contain every address of their IP families.
-func everywhereCondition(text string) string {
+// EverywhereCondition returns the CEL expression that is true for lists of networks that contain every address of their
+// IP families. text is the CEL expression that gives the list.
+func EverywhereCondition(text string) string {
 	networks := text + `.lowerAscii().replace("cidr:", "").split(",").map(e, e.trim())`
 	covered := func(of string) string {
 		return fmt.Sprintf(`(!%s.exists(e, e != "" && %s) || %s.exists(e, %s && e.endsWith("/0") && isCIDR(e)))`,
 			networks, of, networks, of)
 	}
-	return fmt.Sprintf(`(size(%s) <= %d && %s && %s)`, text, foreignLength, covered(`!e.contains(":")`),
+	return fmt.Sprintf(`size(%s) <= %d && %s && %s`, text, foreignLength, covered(`!e.contains(":")`),
 		covered(`e.contains(":")`))
 }
 

@@ -134,7 +134,7 @@ func TestBadInputOfNewServices(t *testing.T) {
 		"sources in Azure": {elsewhere("service.beta.kubernetes.io/azure-allowed-ip-ranges", "10.0.0.0/8"),
 			want{false, 0, "name the networks in spec.loadBalancerSourceRanges", "LoadBalancerConfigValid", nil}},
 		"security groups in AWS": {elsewhere("service.beta.kubernetes.io/aws-load-balancer-security-groups", "sg-1"),
-			want{false, 0, "name security groups of the VPC", "LoadBalancerConfigValid", onlyReported}},
+			want{false, 0, "name security groups of the VPC", "LoadBalancerConfigValid", nil}},
 		"an address in MetalLB": {elsewhere("metallb.io/loadBalancerIPs", "192.0.2.1"),
 			want{true, 2, "UnsupportedSetting", "LoadBalancerConfigValid", nil}},
 		"two lists of sources": {func(s *corev1.Service) {
