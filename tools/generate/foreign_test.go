@@ -40,7 +40,7 @@ func TestForeignPolicy(t *testing.T) {
 			}
 		}
 		if strings.Count(text, NoClass) != 1 {
-			t.Errorf("%s: the policy has the condition about classes %d times", cloud.cloud, strings.Count(text, NoClass))
+			t.Errorf("%s: the condition about classes is there %d times", cloud.cloud, strings.Count(text, NoClass))
 		}
 	}
 	if text := AdmissionPolicy(small(), "docs/x.md"); strings.Contains(text, "foreign") {

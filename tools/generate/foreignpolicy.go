@@ -29,8 +29,8 @@ const foreignVariables = `  - name: served
       {name: object.metadata.annotations[name].trim()})
 `
 
-// foreignProblems are the variables with the annotations whose values are lists of networks with every address, and with
-// those that are refused, as pairs of a name and a sentence.
+// foreignProblems are the variables with the annotations whose values are lists of networks with every address, and
+// with those that are refused, as pairs of a name and a sentence.
 const foreignProblems = `  - name: everywhere
     expression: >-
       variables.foreign.transformMapEntry(name, text, EVERYWHERE, {name: true})
