@@ -1,6 +1,7 @@
 package policytest
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -13,7 +14,6 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/balancer"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
-	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
 )
 
 // balanced is a Service of type LoadBalancer with these annotations.
@@ -147,23 +147,25 @@ func TestForeignAnnotationsOfOthersServices(t *testing.T) {
 		}
 		return s
 	}
-	with := func(values map[string]any) policy {
-		of := release(t, "thalassa-ccm")
-		of.Values["cloudConfig"].(map[string]any)["loadBalancer"] = values
-		return renderedFrom(t, chart.Release{Name: of.Name, Namespace: of.Namespace, Values: of.Values})
+	with := func(t *testing.T, name string, values map[string]any) policy {
+		// The API server applies a policy for a moment after its deletion: each one has a name of its own.
+		of := release(t, name)
+		cloudConfig, _ := of.Values["cloudConfig"].(map[string]any)
+		cloudConfig["loadBalancer"] = values
+		return renderedFrom(t, of)
 	}
 	for name, tt := range map[string]struct {
 		values  map[string]any
 		refused []string // the classes
 	}{
-		"no class":          {nil, []string{""}},
-		"a class":           {map[string]any{"class": "example.com/ours"}, []string{"", "example.com/ours"}},
-		"no load balancers": {map[string]any{"enabled": false}, nil},
-		"nothing but ours": {map[string]any{"class": "example.com/ours", "onlyClass": true},
+		"no-class":          {nil, []string{""}},
+		"a-class":           {map[string]any{"class": "example.com/ours"}, []string{"", "example.com/ours"}},
+		"no-load-balancers": {map[string]any{"enabled": false}, nil},
+		"nothing-but-ours": {map[string]any{"class": "example.com/ours", "onlyClass": true},
 			[]string{"example.com/ours"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			install(t, client, namespace, with(tt.values), thalassa.Annotations().Prefix())
+			install(t, client, namespace, with(t, name, tt.values), thalassa.Annotations().Prefix())
 			for _, class := range []string{"", "example.com/ours", "service.k8s.aws/nlb"} {
 				err := create(t.Context(), client, classed(class))
 				if refused := slices.Contains(tt.refused, class); (err != nil) != refused {
@@ -174,5 +176,27 @@ func TestForeignAnnotationsOfOthersServices(t *testing.T) {
 				t.Errorf("a Service without a load balancer: %v", err)
 			}
 		})
+	}
+}
+
+// TestLongForeignLists are judged, all at once: an evaluation that costs more than the API server allows would let them
+// through.
+func TestLongForeignLists(t *testing.T) {
+	client, namespace := cluster(t)
+	registry := thalassa.Annotations()
+	install(t, client, namespace, rendered(t, "thalassa-ccm"), registry.Prefix())
+	annotations := map[string]string{}
+	for _, foreign := range registry.Foreign() {
+		if foreign.Concept == annotation.AboutSources {
+			annotations[foreign.Name] = strings.Repeat("::,", 1365)
+		}
+	}
+	s := balanced(namespace, annotations)
+	for port := range int32(500) {
+		s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{Name: fmt.Sprintf("p%d", port), Port: 10000 + port})
+	}
+	err := create(t.Context(), client, s)
+	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "denied request: annotation ") {
+		t.Errorf("%d lists: %v, want a refusal in the policy's words", len(annotations), short(err))
 	}
 }

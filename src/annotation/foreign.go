@@ -271,8 +271,8 @@ func (r *Registry) OwnCondition(concept Concept, annotations, ports, ranges stri
 			conditions = append(conditions, fmt.Sprintf("%q in %s", r.prefix+name, annotations))
 			continue
 		}
-		conditions = append(conditions, fmt.Sprintf(`%s.all(port, has(port.name) && port.name != "" && %q + port.name in %s || %q + string(port.port) in %s)`,
-			ports, r.prefix+name, annotations, r.prefix+name, annotations))
+		conditions = append(conditions, fmt.Sprintf(`has(%s) && size(%s) > 0 && %s.all(port, has(port.name) && port.name != "" && %q + port.name in %s || %q + string(port.port) in %s)`,
+			ports, ports, ports, r.prefix+name, annotations, r.prefix+name, annotations))
 	}
 	return strings.Join(conditions, " || ")
 }

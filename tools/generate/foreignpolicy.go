@@ -36,6 +36,7 @@ const foreignProblems = `  - name: everywhere
       variables.foreign.transformMapEntry(name, text, EVERYWHERE, {name: true})
   - name: foreign_problems
     expression: >-
+      size(variables.foreign) == 0 ? [] :
       PAIRS
 `
 
