@@ -18,7 +18,7 @@ const (
 	AboutSources        Concept = "Networks that may connect"
 	AboutDeniedSources  Concept = "Networks that may not connect"
 	AboutRangesPolicy   Concept = "The meaning of spec.loadBalancerSourceRanges"
-	AboutSecurityGroups Concept = "Security groups"
+	AboutSecurityGroups Concept = "Security groups and firewalls"
 	AboutAddress        Concept = "The address"
 	AboutSubnet         Concept = "The subnet"
 	AboutHealthChecks   Concept = "Health checks"

@@ -186,6 +186,9 @@ func oracle() []Foreign {
 	return slices.Concat(
 		p.of(AboutInternal, "internal"),
 		product{p.name, "oci-network-load-balancer.oraclecloud.com/"}.of(AboutInternal, "internal"),
+		product{p.name, "oci-network-load-balancer.oraclecloud.com/"}.of(AboutSecurityGroups,
+			"oci-network-security-groups"),
+		product{p.name, "oci.oraclecloud.com/"}.of(AboutSecurityGroups, "oci-network-security-groups"),
 		p.of(AboutSubnet, "subnet1", "subnet2"),
 		p.of(AboutHealthChecks, "health-check-"),
 		p.of(AboutIdleTimeout, "connection-idle-timeout"),
@@ -215,7 +218,8 @@ func alibaba(prefix string) []Foreign {
 func linode() []Foreign {
 	p := product{"Linode", "service.beta.kubernetes.io/linode-loadbalancer-"}
 	return slices.Concat(
-		p.of(AboutSources, "firewall-acl", "firewall-id"),
+		p.of(AboutSources, "firewall-acl"),
+		p.of(AboutSecurityGroups, "firewall-id"),
 		p.of(AboutAddress, "reserved-ipv4"),
 		p.unless(AboutHealthChecks, []string{"none"}, "check-type"),
 		p.unless(AboutProxyProtocol, []string{"none"}, "proxy-protocol", "default-proxy-protocol"),
@@ -249,6 +253,12 @@ func yandexAndOthers() []Foreign {
 		product{"Yandex Cloud", "yandex.cloud/"}.of(AboutSubnet, "subnet-id"),
 		product{"IBM Cloud", "service.kubernetes.io/ibm-load-balancer-cloud-provider-"}.unless(AboutInternal,
 			[]string{"public"}, "ip-type"),
+		product{"Volcengine", "service.beta.kubernetes.io/volcengine-loadbalancer-"}.unless(AboutInternal,
+			[]string{"public", "internet"}, "address-type"),
+		product{"Outscale", "service.beta.kubernetes.io/osc-load-balancer-"}.of(AboutInternal, "internal"),
+		product{"Vultr", "service.beta.kubernetes.io/vultr-loadbalancer-"}.of(AboutSecurityGroups, "firewall-rules"),
+		product{"Civo", "kubernetes.civo.com/"}.of(AboutSecurityGroups, "firewall-id"),
+		product{"kube-vip", "kube-vip.io/"}.of(AboutAddress, "loadbalancerIPs"),
 		product{"Tencent Cloud", "service.kubernetes.io/"}.of(AboutInternal, "qcloud-loadbalancer-internal-subnetid"),
 		product{"Baidu Cloud", "service.beta.kubernetes.io/"}.of(AboutInternal, "cce-load-balancer-internal-vpc"))
 }
