@@ -19,7 +19,8 @@ type Problem struct {
 	Name       bool   // the name is the problem, whatever the value
 	// the annotation, without prefix and port, that is probably meant by such a name and counts as unusable; "" when
 	// there is none
-	Meant string
+	Meant   string
+	Foreign bool // it is an annotation of another product, of which the meaning is known
 }
 
 // String is one line that names the annotation, its value and what is allowed.

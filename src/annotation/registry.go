@@ -7,7 +7,7 @@
 //	registry := annotation.NewRegistry("loadbalancer.example.com/")
 //	policy := annotation.Register(registry, annotation.Definition{Name: "policy", PerPort: true, …},
 //		annotation.Enum("A", "B"), "A")
-//	values, problems := registry.Parse(service.Annotations, ports)
+//	values, problems := registry.ParseService(service)
 //	setting := policy.For(values, ports[0])
 package annotation
 
@@ -16,6 +16,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Definition is what users read about an annotation.
@@ -64,6 +65,8 @@ type Registry struct {
 	entries  map[string]registered
 	declined []Declined
 	suspects []suspect
+	own      map[Concept]Own
+	foreign  func() []Foreign // of all other products; it is called only for Services that may have one
 }
 
 // suspect is a word in unknown names, and what is meant by them.
@@ -81,7 +84,8 @@ type registered struct {
 
 // NewRegistry returns an empty registry for annotations whose names start with prefix ("loadbalancer.example.com/").
 func NewRegistry(prefix string) *Registry {
-	return &Registry{prefix: prefix, entries: map[string]registered{}}
+	return &Registry{prefix: prefix, entries: map[string]registered{}, own: map[Concept]Own{},
+		foreign: sync.OnceValue(foreignTable)}
 }
 
 // Decline makes Parse say of annotations with this name why they cannot be had, instead of that they are unknown. A

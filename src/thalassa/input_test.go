@@ -124,6 +124,19 @@ func TestBadInputOfNewServices(t *testing.T) {
 			want{false, 0, "type is internal and", "LoadBalancerConfigValid", nil}},
 		"a type that there is not": {annotated("type", "private"),
 			want{false, 0, `"private"`, "LoadBalancerConfigValid", nil}},
+		"internal in AWS": {elsewhere("service.beta.kubernetes.io/aws-load-balancer-internal", "true"),
+			want{false, 0, "set loadbalancer.k8s.thalassa.cloud/type to internal, or to public",
+				"LoadBalancerConfigValid", nil}},
+		"internal on IronCore": {elsewhere("service.beta.kubernetes.io/ironcore-load-balancer-internal", "true"),
+			want{false, 0, "is an annotation of IronCore", "LoadBalancerConfigValid", nil}},
+		"public in AWS": {elsewhere("service.beta.kubernetes.io/aws-load-balancer-scheme", "internet-facing"),
+			want{true, 2, "", "", nil}},
+		"sources in Azure": {elsewhere("service.beta.kubernetes.io/azure-allowed-ip-ranges", "10.0.0.0/8"),
+			want{false, 0, "name the networks in spec.loadBalancerSourceRanges", "LoadBalancerConfigValid", nil}},
+		"security groups in AWS": {elsewhere("service.beta.kubernetes.io/aws-load-balancer-security-groups", "sg-1"),
+			want{false, 0, "name security groups of the VPC", "LoadBalancerConfigValid", nil}},
+		"an address in MetalLB": {elsewhere("metallb.io/loadBalancerIPs", "192.0.2.1"),
+			want{true, 2, "UnsupportedSetting", "LoadBalancerConfigValid", nil}},
 		"two lists of sources": {func(s *corev1.Service) {
 			s.Annotations[label.AnnotationPrefix+"acl-allowed-sources"] = "0.0.0.0/0"
 			s.Spec.LoadBalancerSourceRanges = []string{"10.0.0.0/8"}
@@ -159,6 +172,14 @@ func TestBadInputOfNewServices(t *testing.T) {
 				o.expect(tt.want)
 			})
 		})
+	}
+}
+
+// elsewhere returns what puts the annotation of another product on a Service that does not say whether it is public.
+func elsewhere(name, value string) func(*corev1.Service) {
+	return func(s *corev1.Service) {
+		delete(s.Annotations, label.AnnotationPrefix+nameType)
+		s.Annotations[name] = value
 	}
 }
 
@@ -243,6 +264,10 @@ func TestBadInputOfServicesThatServe(t *testing.T) {
 			want{true, 2, `"private"`, "LoadBalancerConfigValid", nil}},
 		"sources that cannot be read": {annotated("acl-allowed-sources", "10.0.0.0/8, nobody"),
 			want{true, 2, "acl-allowed-sources", "LoadBalancerConfigValid", nil}},
+		"internal in AWS": {elsewhere("service.beta.kubernetes.io/aws-load-balancer-internal", "true"),
+			want{true, 2, "is an annotation of AWS", "LoadBalancerConfigValid", nil}},
+		"sources in DigitalOcean": {elsewhere("service.beta.kubernetes.io/do-loadbalancer-allow-rules",
+			"cidr:10.0.0.0/8"), want{true, 2, "is an annotation of DigitalOcean", "LoadBalancerConfigValid", nil}},
 		"a security group that there is not": {annotated("security-groups", "sg-1"),
 			want{true, 2, `no security group "sg-1"`, "LoadBalancerConfigValid", nil}},
 		"whether it has a group of its own": {annotated("create-security-group", "perhaps"),

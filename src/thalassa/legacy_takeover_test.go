@@ -19,7 +19,12 @@ var takeovers = map[string]struct {
 	// also makes what else there is in the cloud, and what the load balancer has of it.
 	also func(*lab, *corev1.Service, *legacy)
 }{
-	"nothing special":   {},
+	"nothing special":           {},
+	"internal in another cloud": {service: elsewhere("service.beta.kubernetes.io/aws-load-balancer-internal", "true")},
+	"sources in another cloud": {service: elsewhere("service.beta.kubernetes.io/azure-allowed-ip-ranges",
+		"10.0.0.0/8")},
+	"security groups in another cloud": {service: elsewhere(
+		"service.beta.kubernetes.io/aws-load-balancer-security-groups", "sg-1")},
 	"additional labels": {additional: map[string]string{"team": "shop", "stage": "production"}},
 	"TCP and UDP": {service: func(s *corev1.Service) {
 		s.Spec.Ports[1].Protocol, s.Spec.Ports[1].Port = corev1.ProtocolUDP, 53

@@ -36,7 +36,7 @@ matchConditions:
     expression: >-
       has(object.metadata.annotations) && size(object.metadata.annotations) <= JUDGED &&
       !(has(object.spec.ports) && size(object.spec.ports) > JUDGED) &&
-      object.metadata.annotations.exists(name, name.startsWith(PREFIX))
+      (object.metadata.annotations.exists(name, name.startsWith(PREFIX))OTHERS)
 `
 
 // policyChanges are the variables that say what a change sets. The API server counts how many operations it takes, and
@@ -104,14 +104,14 @@ const policyNames = `  - name: bad
       ["it has " + (object.spec.ports.transformList(i, port, i < SHOWN, has(port.name) && port.name != "" ?
       port.name + " (" + string(port.port) + ")" : string(port.port)) +
       (size(object.spec.ports) > SHOWN ? ["and " + string(size(object.spec.ports) - SHOWN) + " more"] : [])).join(", ")]
-  # A message has no room for more than the first ones.
+FOREIGN  # A message has no room for more than the first ones.
   - name: problems
     expression: >-
       variables.bad.transformList(i, pair, i < SHOWN, "annotation DOMAIN" + pair[0] + ": " +
       strings.quote(size(variables.values[pair[0]]) > 100 ? variables.values[pair[0]].substring(0, 100) + "…" : variables.values[pair[0]]) +
       " is not " + pair[1]) +
       (variables.unknown + variables.misplaced).transformList(i, pair, i < SHOWN, "annotation DOMAIN" + pair[0] + ": " + pair[1]) +
-      variables.known + variables.has
+      variables.known + variables.hasPROBLEMS
 `
 
 // policyVerdict ends the policy. A message may have 5 KiB: 1200 characters never are more, whatever alphabet they are
@@ -123,7 +123,7 @@ validations:
   - expression: size(variables.problems) == 0
     reason: Invalid
     message: >-
-      an annotation under DOMAIN is not known, or its value is not allowed; see PAGE
+      an annotation under DOMAIN is not known, or its value is not allowed, or one of another product limits who can connect; see PAGE
     messageExpression: >-
       size(variables.message) > 1200 ? variables.message.substring(0, 1200) + " …" : variables.message
 `
@@ -150,6 +150,7 @@ func AdmissionPolicy(registry *annotation.Registry, page string) string {
 		names = append(names, fmt.Sprintf("%q: %t", entry.Name, entry.PerPort || entry.IsFamily()))
 		known, bad = append(known, shownName(entry)), append(bad, "variables."+variable)
 	}
+	others := newForeignPolicy(registry)
 	fill := strings.NewReplacer(
 		"PREFIX", strconv.Quote(registry.Prefix()), "LENGTH", strconv.Itoa(len(registry.Prefix())), "DOMAIN",
 		registry.Prefix(),
@@ -157,6 +158,7 @@ func AdmissionPolicy(registry *annotation.Registry, page string) string {
 		strings.Join(bad, " +\n      "),
 		"DECLINED", declined(registry), "KNOWN", strings.Join(known, ", "), "SHOWN", strconv.Itoa(shownProblems),
 		"JUDGED", strconv.Itoa(judged), "PAGE", page,
+		"OTHERS", others.match, "FOREIGN", others.variables, "PROBLEMS", others.problems,
 	)
 	return fill.Replace(policyNote+policyMatch+policyChanges) + rules.String() + fill.Replace(policyNames) +
 		fill.Replace(policyVerdict)

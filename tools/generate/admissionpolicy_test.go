@@ -105,7 +105,7 @@ func TestNothingIsLeftToFill(t *testing.T) {
 	text := AdmissionPolicy(small(), "docs/x.md")
 	for _, placeholder := range []string{
 		"PREFIX", "LENGTH", "DOMAIN", "NAMES", "KNOWN", "FAMILIES", "ENDS", "BAD", "DECLINED", "SHOWN", "JUDGED",
-		"PAGE",
+		"PAGE", "OTHERS", "FOREIGN", "PROBLEMS", "NOCLASS", "RANGES", "PAIRS", "EVERYWHERE",
 	} {
 		if strings.Contains(text, placeholder) {
 			t.Errorf("the policy contains %s", placeholder)

@@ -53,7 +53,8 @@ const annotationHead = `# Service annotations of CLOUD
 `
 
 // annotationIntroduction is what holds for all annotations of Thalassa Cloud.
-const annotationIntroduction = `On IronCore, there are [other annotations](annotations-ironcore.md).
+const annotationIntroduction = `On IronCore, there are [other annotations](annotations-ironcore.md). [Coming from another cloud](other-clouds.md) lists annotations of
+other products, and what replaces them.
 
 All names start with ` + "`PREFIX`" + `. Blanks around a value are ignored.
 
@@ -85,6 +86,7 @@ metadata:
 
 // ironcoreIntroduction is what holds for all annotations of IronCore.
 const ironcoreIntroduction = `For Services of clusters on [IronCore](../guides/ironcore.md). On Thalassa Cloud, there are [other annotations](annotations.md).
+[Coming from another cloud](other-clouds.md) lists annotations of other products, and what replaces them.
 
 All names start with ` + "`PREFIX`" + `. Blanks around a value are ignored.
 

@@ -31,6 +31,7 @@ func All() []Generator {
 	for _, cloud := range annotatedClouds() {
 		all = append(all, annotationPage(cloud), admissionPolicy(cloud))
 	}
+	all = append(all, foreignPage(annotatedClouds()))
 	for _, cloud := range configuredClouds() {
 		all = append(all, cloudConfigPages(cloud))
 	}

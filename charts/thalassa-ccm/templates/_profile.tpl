@@ -168,3 +168,16 @@ A controller that is disabled, by its flag or by the configuration, needs no per
   "routes" (eq (include "thalassa-ccm.routes" .) "true")
   "networks" (not (not (.Values.allocateNodeCIDRs).enabled)) | toJson -}}
 {{- end -}}
+
+{{/* A condition for the admission policy: the class of a Service is one that the program serves. A configuration that the chart does not know may leave all other Services to another program. */}}
+{{- define "thalassa-ccm.servedClass" -}}
+{{- $balancers := .Values.cloudConfig.loadBalancer | default dict -}}
+{{- $own := printf "has(object.spec.loadBalancerClass) && object.spec.loadBalancerClass == %s" ($balancers.class | default "" | quote) -}}
+{{- if not (include "thalassa-ccm.work" . | fromJson).services -}}false
+{{- else if include "thalassa-ccm.ironcore" . -}}!has(object.spec.loadBalancerClass)
+{{- else if (include "thalassa-ccm.configExisting" . | fromJson).name -}}false
+{{- else if $balancers.onlyClass -}}{{ $own }}
+{{- else if $balancers.class -}}!has(object.spec.loadBalancerClass) || {{ $own }}
+{{- else -}}!has(object.spec.loadBalancerClass)
+{{- end -}}
+{{- end -}}

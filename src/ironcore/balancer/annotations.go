@@ -22,6 +22,7 @@ func newAnnotations() annotations {
 	a.registerInternal()
 	a.registry.Decline(annotation.Declined{Name: "max-targets", Why: "is not supported: the number of " +
 		"destinations of a load balancer of IronCore cannot be limited"})
+	replaceOthers(a.registry)
 	return a
 }
 
@@ -38,18 +39,21 @@ type settings struct {
 
 // read returns the settings of a Service.
 func (a annotations) read(service *corev1.Service) settings {
-	values, problems := a.registry.Parse(service.Annotations, annotation.PortsOf(service))
+	values, problems := a.registry.ParseService(service)
 	internal := a.internal.From(values)
 	s := settings{internal: internal.Value}
 	var refusals []string
 	for _, problem := range problems {
-		message := problem.String()
+		message, reason := problem.String(), reasonAnnotation
+		if problem.Foreign && problem.Meant == "" {
+			message, reason = message+".", reasonSettings
+		}
 		if internal.Invalid && (!problem.Name || problem.Meant != "") {
 			message = list.Sentences(message, "Until it is corrected or removed, the load balancer is not created, "+
 				"and only its targets change")
 			refusals = append(refusals, message)
 		}
-		s.notices = append(s.notices, cloud.Notice{Topic: cloud.Settings, Reason: reasonAnnotation, Message: message})
+		s.notices = append(s.notices, cloud.Notice{Topic: cloud.Settings, Reason: reason, Message: message})
 	}
 	if internal.Invalid {
 		s.refused = errors.New(list.Sentences(refusals...))

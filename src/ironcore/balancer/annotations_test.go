@@ -1,11 +1,13 @@
 package balancer
 
 import (
+	"strings"
 	"testing"
 
 	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/label"
 )
 
@@ -54,11 +56,59 @@ func TestMisspeltAnnotations(t *testing.T) {
 	}
 }
 
-// TestForeignAnnotations: annotations with another prefix are not read.
+// TestForeignAnnotations: internal in another product is not public here. Like spec.loadBalancerSourceRanges, allowed
+// sources are reported as not applied. Annotations that nobody knows are not read.
 func TestForeignAnnotations(t *testing.T) {
-	found := compare(t, config(), Request{Observed: none(), Service: service(func(s *corev1.Service) {
-		s.Annotations = map[string]string{"service.beta.kubernetes.io/internal": "true", "example.com/internal": "x"}
-	})})
-	want(t, "type", applied(t, found).Type, networkingv1alpha1.LoadBalancerTypePublic)
-	want(t, "notices", len(found.Notices), 0)
+	const beta = "service.beta.kubernetes.io/"
+	const sources = "cannot limit the source addresses, and accept all clients: use a NetworkPolicy"
+	for title, tt := range map[string]struct {
+		annotations map[string]string
+		kind        networkingv1alpha1.LoadBalancerType // "" if it is refused
+		notice      string                              // "" for none
+	}{
+		"unknown": {map[string]string{beta + "internal": "true", "example.com/internal": "x"}, "Public", ""},
+		"internal in AWS": {map[string]string{beta + "aws-load-balancer-internal": "true"}, "",
+			"set " + label.Internal + " to true"},
+		"internal on Thalassa Cloud": {map[string]string{"loadbalancer.k8s.thalassa.cloud/internal": "true"}, "",
+			"Thalassa Cloud"},
+		"its type": {map[string]string{"loadbalancer.k8s.thalassa.cloud/type": "internal"}, "", "Thalassa Cloud"},
+		"public on Thalassa Cloud": {map[string]string{"loadbalancer.k8s.thalassa.cloud/type": "public",
+			"loadbalancer.k8s.thalassa.cloud/internal": "False"}, "Public", ""},
+		"internal in AWS and here": {map[string]string{beta + "aws-load-balancer-internal": "true",
+			label.Internal: "true"}, "Internal", ""},
+		"internal in AWS and not here": {map[string]string{beta + "aws-load-balancer-internal": "true",
+			label.Internal: "false"}, "Public", ""},
+		"sources on Thalassa Cloud": {map[string]string{
+			"loadbalancer.k8s.thalassa.cloud/acl-port-http": "10.0.0.0/8"}, "Public", sources},
+		"sources in Azure": {map[string]string{beta + "azure-allowed-ip-ranges": "10.0.0.0/8"}, "Public", sources},
+		"a health check":   {map[string]string{beta + "aws-load-balancer-healthcheck-path": "/x"}, "Public", "Local"},
+	} {
+		t.Run(title, func(t *testing.T) {
+			found := compare(t, config(), Request{Observed: none(), Service: service(func(s *corev1.Service) {
+				s.Annotations = tt.annotations
+			})})
+			want(t, "is refused", found.Refused != nil, tt.kind == "")
+			if tt.kind != "" {
+				want(t, "type", applied(t, found).Type, tt.kind)
+			} else {
+				want(t, "plan", found.Plan.String(), "")
+			}
+			want(t, "notices", len(found.Notices), map[bool]int{true: 0, false: 1}[tt.notice == ""])
+			for _, notice := range found.Notices {
+				want(t, "reason", notice.Reason, map[bool]string{true: reasonAnnotation,
+					false: reasonSettings}[tt.kind == ""])
+				wantText(t, "notice", notice.Message, tt.notice)
+			}
+		})
+	}
+}
+
+// TestEveryConceptHasAReplacement: each annotation in the table is reported.
+func TestEveryConceptHasAReplacement(t *testing.T) {
+	for _, concept := range annotation.Concepts() {
+		own, declared := Registry().Replacement(concept)
+		if !declared || own.Instead == "" || strings.HasSuffix(own.Instead, ".") {
+			t.Errorf("%s: %+v", concept, own)
+		}
+	}
 }

@@ -153,7 +153,7 @@ func (a *annotations) registerAccess() {
 		Without: "the networks of acl-allowed-sources",
 	}, annotation.Sources())
 	a.securityGroups = annotation.Register(r, annotation.Definition{
-		Name: "security-groups", Topic: topicAccess, Since: since, Example: "sg-0123456789",
+		Name: nameSecurityGroups, Topic: topicAccess, Since: since, Example: "sg-0123456789",
 		Effect: "Security groups of the VPC that are attached to the load balancer. Groups that were attached by " +
 			"other means stay attached. " +
 			"An empty value, or removal of the annotation, detaches the groups that this annotation attached.",

@@ -21,6 +21,7 @@ const (
 	nameCreateGroup    = "create-security-group"
 	nameNodeSelector   = "node-selector"
 	nameAllowedSources = "acl-allowed-sources"
+	nameSecurityGroups = "security-groups"
 )
 
 // Values of the annotations that are words.
@@ -101,6 +102,7 @@ func newAnnotations() annotations {
 	a.registerAccess()
 	a.registerObject()
 	declineOthers(a.registry)
+	replaceOthers(a.registry)
 	a.registry.Suspect(nameAllowedSources, "acl", "source", "allow", "cidr", "whitelist", "firewall", "restrict",
 		"deny")
 	a.registry.Suspect(nameInternal, "internal", "private", "scheme")

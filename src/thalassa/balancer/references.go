@@ -203,8 +203,7 @@ func (r *resolution) resolveGroups() {
 	asked := r.annotations.securityGroups.From(r.values)
 	r.groups = annotation.Setting[[]string]{Given: asked.Given, Invalid: asked.Invalid}
 	if asked.Invalid {
-		r.missing = errors.Join(r.missing, fmt.Errorf("annotation %ssecurity-groups cannot be read",
-			label.AnnotationPrefix))
+		r.missing = errors.Join(r.missing, errors.New("the annotation about its security groups is not valid"))
 	}
 	for _, ref := range asked.Value {
 		group := r.found.SecurityGroups[ref]

@@ -38,10 +38,14 @@ type portSettings struct {
 // read returns the Service's settings, and notices about mistakes.
 func (a annotations) read(service *corev1.Service) (settings, []cloud.Notice) {
 	ports := annotation.PortsOf(service)
-	values, problems := a.registry.Parse(service.Annotations, ports)
+	values, problems := a.registry.ParseService(service)
 	s := settings{annotations: a, values: values, ports: make(map[cloud.Key]portSettings, len(ports))}
 	var notices []cloud.Notice
 	for _, problem := range problems {
+		if problem.Foreign {
+			notices = append(notices, foreignNotice(problem))
+			continue
+		}
 		notices = append(notices, settingNotice(reasonAnnotation, problemText(problem)))
 	}
 	var problem *annotation.Problem
