@@ -19,7 +19,12 @@ const otherClass = "example.com/theirs"
 
 // becomes changes the type and the class of a Service.
 func becomes(kind corev1.ServiceType, class string) func(*corev1.Service) {
-	return func(s *corev1.Service) { s.Spec.Type, s.Spec.LoadBalancerClass = kind, &class }
+	return func(s *corev1.Service) {
+		s.Spec.Type, s.Spec.LoadBalancerClass = kind, &class
+		if kind != corev1.ServiceTypeLoadBalancer {
+			s.Status.LoadBalancer = corev1.LoadBalancerStatus{} // as the API server does
+		}
+	}
 }
 
 // otherController writes its finalizer, address and condition into a Service of its class.
@@ -57,9 +62,11 @@ func TestServiceThatLeaves(t *testing.T) {
 			}
 		},
 		"at once": func(r *rig, changes changes) {
-			for _, change := range changes {
-				r.changeService("web", change)
-			}
+			r.changeService("web", func(s *corev1.Service) {
+				for _, change := range changes {
+					change(s)
+				}
+			})
 		},
 		"while no process runs": func(r *rig, changes changes) {
 			r.stop()
