@@ -36,6 +36,8 @@ type Cloud struct {
 	MachineBehaviour MachineBehaviour
 	// Routes lead to the pods of Nodes; nil if the cloud has none.
 	Routes Routes
+	// ClusterIdentity tells the objects of two clusters with the same key apart; nil if the cloud cannot.
+	ClusterIdentity ClusterIdentity
 
 	// Changes reports what changes in the cloud, so that the controllers react at once. It is nil for a cloud that
 	// cannot report changes: the controllers then find them when they compare periodically. A cloud that reports all

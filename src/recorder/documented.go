@@ -28,6 +28,7 @@ func Documented() []string {
 		"LoadBalancerFailed",
 		"LoadBalancerLeft",
 		"LoadBalancerNotRepaired",
+		"LoadBalancerOfAnotherCluster",
 		"LoadBalancerOrphaned",
 		"LoadBalancerRepaired",
 		"LoadBalancerSlow",

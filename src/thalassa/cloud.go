@@ -41,6 +41,7 @@ type Cloud struct {
 	inventory *inventory.Inventory
 	machines  *machine.Provider
 	balancers *balancers
+	uid       *cloud.ClusterUID
 	routes    *route.Provider
 	readiness connection.Readiness
 	reloader  *reload.Reloader[secret.Secrets] // nil if the configuration refers to no files
@@ -92,6 +93,7 @@ func (c *Cloud) Offer() *cloud.Cloud {
 	}
 	if c.config.LoadBalancer.Enabled {
 		offered.LoadBalancers, offered.LoadBalancerBehaviour = c.balancers, c.config.LoadBalancer.Behaviour()
+		offered.ClusterIdentity = c.balancers
 	}
 	if c.config.InstancesV2.Enabled {
 		offered.Machines, offered.MachineBehaviour = c.machines, c.config.InstancesV2.Behaviour()
@@ -108,10 +110,11 @@ func build(c cloudconfig.Config, secrets secret.Secrets, version string, network
 	if err != nil {
 		return nil, err
 	}
-	known := inventory.New(api, scopeOf(c))
+	uid := cloud.NewClusterUID(c.FormerClusterUIDs)
+	known := inventory.New(api, scopeOf(c, uid))
 	return &Cloud{
-		config: c, client: api, inventory: known, machines: machine.New(c, known),
-		balancers: newBalancers(c, known), routes: route.New(c, known),
+		config: c, client: api, inventory: known, machines: machine.New(c, known), uid: uid,
+		balancers: newBalancers(c, known, uid), routes: route.New(c, known),
 	}, nil
 }
 
@@ -143,7 +146,7 @@ func (c *Cloud) Drain(ctx context.Context) error { return c.client.Drain(ctx) }
 // adopt tries secrets and uses them from now on.
 func (c *Cloud) adopt(ctx context.Context, secrets secret.Secrets) error {
 	return c.client.Adopt(ctx, secrets, func(ctx context.Context, candidate *client.Client) error {
-		return inventory.New(candidate, scopeOf(c.config)).ProbeAll(ctx)
+		return inventory.New(candidate, scopeOf(c.config, c.uid)).ProbeAll(ctx)
 	})
 }
 
@@ -168,11 +171,11 @@ func (c *Cloud) collectors() []prometheus.Collector {
 }
 
 // scopeOf returns which objects of the VPC belong to this cluster.
-func scopeOf(c cloudconfig.Config) inventory.Scope {
+func scopeOf(c cloudconfig.Config, uid *cloud.ClusterUID) inventory.Scope {
 	return inventory.Scope{
 		VPC:        c.VPCIdentity,
 		Owned:      resource.Labels{label.Cluster: c.Cluster, label.Managed: "true"},
-		OwnerLabel: label.ServiceUID,
+		OwnerLabel: label.ServiceUID, UID: uid,
 
 		MachineLabels: c.InstancesV2.MachineLabels(),
 	}

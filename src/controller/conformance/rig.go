@@ -57,6 +57,9 @@ func (r *rig) start() {
 	r.Helper()
 	r.process.End()
 	r.offered = r.cloud.New()
+	if r.offered.ClusterIdentity != nil {
+		r.offered.ClusterIdentity.SetUID("6f1c1a52-0000-4000-8000-000000000001")
+	}
 	r.process.Begin(r.cluster, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
 		if r.offered.SetInformers != nil {
 			r.offered.SetInformers(factory)
@@ -94,7 +97,7 @@ func (r *rig) controllers(factory informers.SharedInformerFactory) ([]func(conte
 	services, err := service.New(service.Options{Provider: r.offered.LoadBalancers,
 		Behaviour: r.offered.LoadBalancerBehaviour, Changes: r.offered.Changes, Client: r.cluster,
 		Services: core.Services(), Nodes: core.Nodes(), EndpointSlices: factory.Discovery().V1().EndpointSlices(),
-		Recorder: recorder})
+		Identity: r.offered.ClusterIdentity, Recorder: recorder})
 	if err != nil {
 		return nil, err
 	}

@@ -65,6 +65,7 @@ type controllerProcess struct {
 	machines   *inventory.Inventory
 	services   *services
 	cluster    kubernetes.Interface
+	uid        *cloud.ClusterUID
 	controller *controller.Controller
 	version    string
 	nodes      cache.SharedIndexInformer
@@ -95,7 +96,8 @@ func newControllerProcess(e Environment, flags common, configFile string) (*cont
 		read := func() (secret.Secrets, error) { return config.ReadSecrets(from) }
 		p.reloader = connection.NewReloader(secrets, read, p.adopt(config.VPCIdentity), reload.OwnPod(e.Getenv))
 	}
-	volumes := storage.New(api, regionOf(p.machines))
+	p.uid = cloud.NewClusterUID(config.FormerClusterUIDs)
+	volumes := storage.New(api, storage.Cluster{Key: config.Cluster, UID: p.uid}, regionOf(p.machines))
 	if err := p.offer(e, volumes); err != nil {
 		return nil, err
 	}
@@ -147,7 +149,7 @@ func (p *controllerProcess) adopt(vpc string) func(context.Context, secret.Secre
 	return func(ctx context.Context, secrets secret.Secrets) error {
 		return p.cloud.Adopt(ctx, secrets, func(ctx context.Context, candidate *client.Client) error {
 			machines := inventory.New(candidate, inventory.Scope{VPC: vpc})
-			return storage.New(candidate, regionOf(machines)).Probe(ctx)
+			return storage.New(candidate, storage.Cluster{}, regionOf(machines)).Probe(ctx)
 		})
 	}
 }
@@ -166,6 +168,7 @@ func (p *controllerProcess) run(ctx context.Context) error {
 			if !cache.WaitForCacheSync(ctx.Done(), p.nodes.HasSynced) {
 				return nil
 			}
+			p.uid.Set(cloud.AwaitClusterUID(ctx, p.cluster))
 			return p.services.serveSocket(ctx, p.flags.endpoint, func(s *grpc.Server) {
 				csi.RegisterIdentityServer(s, NewIdentity(p.flags.name, p.version, p.ready))
 				csi.RegisterControllerServer(s, p.controller)

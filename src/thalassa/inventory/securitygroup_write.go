@@ -32,6 +32,10 @@ func bodyOf(g resource.SecurityGroup, version *int, vpc string) securityGroupBod
 func (i *Inventory) CreateSecurityGroup(ctx context.Context, group resource.SecurityGroup) (resource.SecurityGroup,
 	error) {
 	i.securityGroups.use()
+	var err error
+	if group.Annotations, err = i.signed("security group "+group.Name, group.Labels, group.Annotations); err != nil {
+		return resource.SecurityGroup{}, err
+	}
 	created, err := client.Post[securityGroupItem](client.Optional(ctx), i.cloud, iaas.SecurityGroupEndpoint,
 		bodyOf(group, nil, i.vpc))
 	if err = store.RequireIdentity(err, created.ID, "security group "+group.Name); err != nil {
@@ -46,6 +50,10 @@ func (i *Inventory) CreateSecurityGroup(ctx context.Context, group resource.Secu
 // UpdateSecurityGroup replaces a security group if it still has the version of from: otherwise the error is
 // client.ErrConflict, and the store is invalidated.
 func (i *Inventory) UpdateSecurityGroup(ctx context.Context, from, to resource.SecurityGroup) error {
+	var err error
+	if to.Annotations, err = i.signed("security group "+from.ID, to.Labels, to.Annotations); err != nil {
+		return err
+	}
 	updated, err := client.Put[securityGroupItem](client.Optional(ctx), i.cloud, iaas.SecurityGroupEndpoint+"/"+from.ID,
 		bodyOf(to, &from.Version, ""))
 	if err != nil {
