@@ -15,7 +15,6 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/balancer"
-	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/label"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/store"
 )
 
