@@ -83,8 +83,8 @@ func ReadClusterUID(ctx context.Context, client kubernetes.Interface) (types.UID
 // uidRetryPeriod is the time between two attempts to read the UID of the cluster.
 const uidRetryPeriod = time.Second
 
-// AwaitClusterUID returns the UID of a cluster as soon as the API server answers; "" if it does not permit to read it, or
-// when the context ends. A program without it works, and does not recognise the objects of other clusters.
+// AwaitClusterUID returns the UID of a cluster as soon as the API server answers; "" if it does not permit to read it,
+// or when the context ends. A program without it works, and does not recognise the objects of other clusters.
 func AwaitClusterUID(ctx context.Context, client kubernetes.Interface) types.UID {
 	var uid types.UID
 	// The error is that the context has ended.

@@ -43,8 +43,8 @@ func TestClusterUID(t *testing.T) {
 	}
 }
 
-// TestAwaitClusterUID: the UID of a cluster is that of its namespace kube-system, also if the API server does not answer
-// at first. Without the permission there is none.
+// TestAwaitClusterUID: the UID of a cluster is that of its namespace kube-system, also if the API server does not
+// answer at first. Without the permission there is none.
 func TestAwaitClusterUID(t *testing.T) {
 	forbidden := apierrors.NewForbidden(corev1.Resource("namespaces"), metav1.NamespaceSystem, errors.New("no rule"))
 	for name, tt := range map[string]struct {
@@ -60,14 +60,13 @@ func TestAwaitClusterUID(t *testing.T) {
 				client := fake.NewClientset(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 					Name: metav1.NamespaceSystem, UID: "uid-1"}})
 				failures := tt.failures
-				client.PrependReactor("get", "namespaces", func(clienttesting.Action) (bool, runtime.Object, error) {
-					if len(failures) == 0 {
-						return false, nil, nil
-					}
-					err := failures[0]
-					failures = failures[1:]
-					return true, nil, err
-				})
+				client.PrependReactor("get", "namespaces",
+					func(clienttesting.Action) (failed bool, _ runtime.Object, err error) {
+						if len(failures) > 0 {
+							failed, err, failures = true, failures[0], failures[1:]
+						}
+						return failed, nil, err
+					})
 				if got := AwaitClusterUID(t.Context(), client); got != tt.uid {
 					t.Errorf("UID %q, want %q", got, tt.uid)
 				}

@@ -66,21 +66,21 @@ func (l *loadBalancers) RunningTargets(ctx context.Context, objects []cloud.Mana
 	}
 	running := map[string]bool{}
 	for _, object := range objects {
-		routing, exists := l.store.LoadBalancerRoutings.Get(object.Identity)
-		if !exists {
-			continue
+		of := map[string]string{} // machines by network interface
+		if routing, exists := l.store.LoadBalancerRoutings.Get(object.Identity); exists {
+			l.addMachines(of, routing)
 		}
-		of := map[string]string{}
-		l.addMachines(of, routing)
 		for _, name := range of {
-			machine, exists := l.store.Machines.Get(name)
-			if exists && machine.DeletionTimestamp == nil &&
-				machine.Status.State == computev1alpha1.MachineStateRunning {
+			if machine, exists := l.store.Machines.Get(name); exists && isRunning(machine) {
 				running[name] = true
 			}
 		}
 	}
 	return slices.Sorted(maps.Keys(running)), nil
+}
+
+func isRunning(machine *computev1alpha1.Machine) bool {
+	return machine.DeletionTimestamp == nil && machine.Status.State == computev1alpha1.MachineStateRunning
 }
 
 // signed returns the annotations with the UID of this cluster, if it is known.

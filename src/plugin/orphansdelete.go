@@ -61,8 +61,7 @@ func newOrphansDeleteCommand(s *settings) *cobra.Command {
 	set.BoolVar(&flags.all, "all", false, "Delete the orphans of all namespaces, or of that of "+
 		"--namespace, except those that --retained and --unlabelled are for.")
 	set.BoolVar(&flags.yes, "yes", false, "Do not ask for confirmation.")
-	set.BoolVar(&flags.force, "force", false, "Delete also if most objects of the cluster are orphans, or if "+
-		"objects may belong to another cluster.")
+	set.BoolVar(&flags.force, "force", false, "Delete also if most objects are orphans, or may be another cluster's.")
 	set.BoolVar(&flags.retained, "retained", false, "Delete also retained load balancers whose UID is given.")
 	set.BoolVar(&flags.unlabelled, "unlabelled", false, "Delete also objects that lost labels, if the UID is given.")
 	set.DurationVar(&flags.timeout, "timeout", defaultTimeout, "The longest time that the command takes. It includes "+

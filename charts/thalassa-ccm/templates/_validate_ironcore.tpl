@@ -8,6 +8,7 @@
   "caBundle.existing.name" "the kubeconfig contains the certificate authority, leave it out"
   "caBundle.pem" "the kubeconfig contains the certificate authority, leave it out"
   "cloudConfig.cluster" "set ironcore.clusterName instead"
+  "cloudConfig.formerClusterUIDs" "set ironcore.formerClusterUIDs instead"
   "cloudConfig.endpoint" "the kubeconfig contains the address of the API, leave it out"
   "cloudConfig.instancesV2.enabled" "set controllers.cloud-node-controller and controllers.cloud-node-lifecycle-controller instead"
   "cloudConfig.loadBalancer.enabled" "set controllers.service-lb-controller instead"

@@ -56,10 +56,7 @@ func newRig(t *testing.T, c Cloud) *rig {
 func (r *rig) start() {
 	r.Helper()
 	r.process.End()
-	r.offered = r.cloud.New()
-	if r.offered.ClusterIdentity != nil {
-		r.offered.ClusterIdentity.SetUID("6f1c1a52-0000-4000-8000-000000000001")
-	}
+	r.offered = r.identified()
 	r.process.Begin(r.cluster, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
 		if r.offered.SetInformers != nil {
 			r.offered.SetInformers(factory)
@@ -77,6 +74,15 @@ func (r *rig) start() {
 		}, err
 	})
 	workerpooltest.Pass(time.Minute)
+}
+
+// identified returns the cloud for a process, with the UID of the cluster.
+func (r *rig) identified() *cloud.Cloud {
+	offered := r.cloud.New()
+	if offered.ClusterIdentity != nil {
+		offered.ClusterIdentity.SetUID("6f1c1a52-0000-4000-8000-000000000001")
+	}
+	return offered
 }
 
 // controllers creates all controllers, with the default periods of their flags.

@@ -48,9 +48,8 @@ func (f *foreignSet) byKind() map[string]int {
 	return count
 }
 
-// findForeign finds the objects of other clusters with the key of this one. It reports each such cluster once: by an
-// event about the namespace whose UID differs, or none if Services of this cluster have all of the objects, because
-// these Services are refused with an event of their own.
+// findForeign finds the objects of other clusters with the key of this one, and reports each such cluster once. If
+// Services of this cluster have all of its objects, there is no report: each of these Services has an event of its own.
 func (c *Controller) findForeign(ctx context.Context, known map[types.UID]*corev1.Service) error {
 	if c.identity == nil {
 		return nil
@@ -61,18 +60,20 @@ func (c *Controller) findForeign(ctx context.Context, known map[types.UID]*corev
 	}
 	fresh := c.foreign.update(objects)
 	for _, uid := range slices.Sorted(maps.Keys(fresh)) {
-		others := slices.DeleteFunc(fresh[uid], func(object cloud.ManagedObject) bool {
-			return known[object.UID] != nil
-		})
-		if len(others) == 0 {
-			continue
+		others := slices.DeleteFunc(fresh[uid], func(one cloud.ManagedObject) bool { return known[one.UID] != nil })
+		if len(others) > 0 {
+			c.reportForeign(uid, others)
 		}
-		c.recorder.Eventf(servedCluster(), corev1.EventTypeWarning, reasonForeign, "The cloud has %d objects with the "+
-			"name of this cluster that another cluster has made, whose UID is %s: %s. They are neither changed nor "+
-			"deleted. Give one of the two clusters another name in the cloud-config. If this cluster replaces the other "+
-			"one, set formerClusterUIDs.", len(others), uid, namesOf(others))
 	}
 	return nil
+}
+
+// reportForeign records an event about the objects of the cluster with the UID.
+func (c *Controller) reportForeign(uid types.UID, objects []cloud.ManagedObject) {
+	c.recorder.Eventf(servedCluster(), corev1.EventTypeWarning, reasonForeign, "The cloud has %d objects with the "+
+		"name of this cluster that another cluster has made, whose UID is %s: %s. They are neither changed nor "+
+		"deleted. Give one of the two clusters another name in the cloud-config. If this cluster replaces the other "+
+		"one, set formerClusterUIDs.", len(objects), uid, namesOf(objects))
 }
 
 // servedCluster returns the object for events about the cluster as a whole: the namespace whose UID identifies it.
@@ -94,16 +95,20 @@ func Doubt(ctx context.Context, identity cloud.ClusterIdentity, objects []cloud.
 	if err != nil {
 		return fmt.Sprintf("it is not known whether they belong to another cluster: %v", err)
 	}
+	if machines = withoutNode(machines, nodes, identify); len(machines) == 0 {
+		return ""
+	}
+	return "they may belong to another cluster: they do not have the UID of this one, and these running machines, " +
+		"which are no Nodes of this one, are their targets: " + list.Short(machines)
+}
+
+// withoutNode returns the machines that no Node has.
+func withoutNode(machines []string, nodes []*corev1.Node, identify cloud.Identify) []string {
 	ours := map[string]bool{}
 	for _, node := range nodes {
 		if machine, known := identify(node); known {
 			ours[machine] = true
 		}
 	}
-	machines = slices.DeleteFunc(machines, func(machine string) bool { return ours[machine] })
-	if len(machines) == 0 {
-		return ""
-	}
-	return "they may belong to another cluster: they do not have the UID of this one, and these running machines, which " +
-		"are no Nodes of this one, are their targets: " + list.Short(machines)
+	return slices.DeleteFunc(machines, func(machine string) bool { return ours[machine] })
 }

@@ -32,8 +32,8 @@ func (f *fakeIdentity) RunningTargets(_ context.Context, objects []cloud.Managed
 	return f.running, f.err
 }
 
-// TestOrphanOfAnotherCluster: with removeOrphans, an orphan without the UID of this cluster stays while running machines
-// that are no Nodes here are its targets, or may be.
+// TestOrphanOfAnotherCluster: with removeOrphans, an orphan without the UID of this cluster stays while running
+// machines that are no Nodes here are its targets, or may be.
 func TestOrphanOfAnotherCluster(t *testing.T) {
 	for name, tt := range map[string]struct {
 		identity fakeIdentity
@@ -61,8 +61,8 @@ func TestOrphanOfAnotherCluster(t *testing.T) {
 	}
 }
 
-// TestObjectsOfAnotherCluster: each other cluster with the same key is reported once, and its objects are counted. Those
-// of Services that exist here are not reported: these Services have events of their own.
+// TestObjectsOfAnotherCluster: each other cluster with the same key is reported once, and its objects are counted.
+// Those of Services that exist here are not reported: these Services have events of their own.
 func TestObjectsOfAnotherCluster(t *testing.T) {
 	inRig(t, func(r *rig) {
 		web := r.addService("web")
@@ -80,7 +80,8 @@ func TestObjectsOfAnotherCluster(t *testing.T) {
 				reported = append(reported, event)
 			}
 		}
-		if len(reported) != 1 || !strings.Contains(reported[0], "whose UID is other: load balancer one (lb-1), target group") {
+		if len(reported) != 1 ||
+			!strings.Contains(reported[0], "whose UID is other: load balancer one (lb-1), target group") {
 			t.Errorf("events %q", reported)
 		}
 		const expected = `

@@ -117,7 +117,8 @@ func (r *rig) restartBy(network http.RoundTripper, rate int) {
 	r.Helper()
 	cloud := r.client(network, rate)
 	region := func(context.Context) (string, error) { return emulator.DefaultRegion, nil }
-	r.Controller = New(Options{Storage: storage.New(cloud, storage.Cluster{Key: "k8s-test", UID: r.uid}, region), Region: region,
+	cluster := storage.Cluster{Key: "k8s-test", UID: r.uid}
+	r.Controller = New(Options{Storage: storage.New(cloud, cluster, region), Region: region,
 		Nodes: ClusterNodes{Lister: listers.NewNodeLister(r.nodes),
 			Inventory: inventory.New(cloud, inventory.Scope{VPC: emulator.DefaultVPC})},
 		Owner: volume.Owner{Driver: "csi.test", Cluster: "k8s-test"}, Kubernetes: r.api})

@@ -154,6 +154,12 @@ func (p *controllerProcess) adopt(vpc string) func(context.Context, secret.Secre
 	}
 }
 
+// identify reads the UID of the cluster. It returns false if the context has ended.
+func (p *controllerProcess) identify(ctx context.Context) bool {
+	p.uid.Set(cloud.AwaitClusterUID(ctx, p.cluster))
+	return ctx.Err() == nil
+}
+
 // run serves until the context ends, and then finishes the writes that were sent.
 func (p *controllerProcess) run(ctx context.Context) error {
 	if p.reloader != nil {
@@ -165,10 +171,9 @@ func (p *controllerProcess) run(ctx context.Context) error {
 		func(ctx context.Context) error { return p.services.serveHTTP(ctx, p.flags.http) },
 		func(ctx context.Context) error {
 			// Without the Nodes, volumes would be detached from machines on which no Node seems to run.
-			if !cache.WaitForCacheSync(ctx.Done(), p.nodes.HasSynced) {
+			if !cache.WaitForCacheSync(ctx.Done(), p.nodes.HasSynced) || !p.identify(ctx) {
 				return nil
 			}
-			p.uid.Set(cloud.AwaitClusterUID(ctx, p.cluster))
 			return p.services.serveSocket(ctx, p.flags.endpoint, func(s *grpc.Server) {
 				csi.RegisterIdentityServer(s, NewIdentity(p.flags.name, p.version, p.ready))
 				csi.RegisterControllerServer(s, p.controller)

@@ -62,8 +62,8 @@ func (o Owner) checkUID(kind, id string, labels resource.Labels) error {
 	if uid == "" {
 		return nil
 	}
-	return status.Errorf(codes.FailedPrecondition, "%s %s is neither used nor deleted, because its annotation %s is %s, "+
-		"the UID of another cluster with the name %q; if this cluster replaces the other one, add the UID to "+
+	return status.Errorf(codes.FailedPrecondition, "%s %s is neither used nor deleted, because its annotation %s is "+
+		"%s, the UID of another cluster with the name %q; if this cluster replaces the other one, add the UID to "+
 		"formerClusterUIDs in the configuration of the driver", kind, id, label.ClusterUID, uid, o.Cluster)
 }
 

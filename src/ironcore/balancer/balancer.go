@@ -152,8 +152,8 @@ func (c Config) checkOwner(service *corev1.Service, balancer *networkingv1alpha1
 		if !c.isForeign(owner) {
 			return nil
 		}
-		return fmt.Errorf("LoadBalancer %s/%s has the name of this Service, and %w: its annotation %s is %s. It is not "+
-			"changed, and no other one is created. If this cluster replaces the other one, add this UID to "+
+		return fmt.Errorf("LoadBalancer %s/%s has the name of this Service, and %w: its annotation %s is %s. It is "+
+			"not changed, and no other one is created. If this cluster replaces the other one, add this UID to "+
 			"formerClusterUIDs in the cloud-config. If both exist, give the newer one another clusterName",
 			c.Namespace, balancer.Name, errAnotherCluster, label.ClusterUID, owner.ClusterUID)
 	}

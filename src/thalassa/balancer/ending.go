@@ -149,8 +149,8 @@ func (o Observed) remainingText() string {
 			continue // it was released
 		}
 		if found.clusterUID != "" {
-			all = append(all, fmt.Sprintf("Load balancer %s (%s) remains in the cloud: its annotation %s is the UID of "+
-				"another cluster (%s).", found.Name, found.ID, label.ClusterUID, found.clusterUID))
+			all = append(all, fmt.Sprintf("Load balancer %s (%s) remains in the cloud: its annotation %s is the UID "+
+				"of another cluster (%s).", found.Name, found.ID, label.ClusterUID, found.clusterUID))
 			continue
 		}
 		all = append(all,

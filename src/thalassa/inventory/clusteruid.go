@@ -35,25 +35,26 @@ func (i *Inventory) isForeign(labels resource.Labels) bool {
 }
 
 // errForeign: an object belongs to another cluster with the same key.
-var errForeign = errors.New("its annotation " + label.ClusterUID + " names another cluster with the same key, so that " +
-	"it is not changed")
+var errForeign = errors.New("its annotation " + label.ClusterUID + " names another cluster with the same key, so " +
+	"that it is not changed")
 
-// signed returns the annotations with which an object is written: with the UID of this cluster if the labels are those
-// of this cluster, otherwise without it. The error is that the object belongs to another cluster.
-func (i *Inventory) signed(what string, labels, annotations resource.Labels) (resource.Labels, error) {
+// sign sets the annotations with which an object is written: with the UID of this cluster if the labels are those of
+// this cluster, otherwise without it. The error is that the object belongs to another cluster.
+func (i *Inventory) sign(what string, labels resource.Labels, annotations *resource.Labels) error {
 	own := string(i.uid.Own())
 	switch {
 	case i.isForeign(labels):
-		return nil, fmt.Errorf("writing %s: %w", what, errForeign)
+		return fmt.Errorf("writing %s: %w", what, errForeign)
 	case own == "":
-		return annotations, nil
+		return nil
 	}
 	written := resource.Labels{}
-	maps.Copy(written, annotations)
+	maps.Copy(written, *annotations)
 	if written[label.ClusterUID] = own; !resource.HasLabels(labels, i.owned) {
 		delete(written, label.ClusterUID)
 	}
-	return written, nil
+	*annotations = written
+	return nil
 }
 
 // Foreign returns the load balancers, target groups and security groups that have the key of this cluster and the UID
@@ -75,25 +76,32 @@ func (i *Inventory) Foreign(ctx context.Context, maxAge time.Duration) (balancer
 // RunningTargets returns the running machines of the stored target groups with these identities, and of those that the
 // stored load balancers with these identities lead to, sorted.
 func (i *Inventory) RunningTargets(ctx context.Context, ids []string) ([]string, error) {
-	groups := slices.Clone(ids)
-	i.balancers.Each(ids, func(_ string, lb resource.LoadBalancer, _ bool) {
-		for _, listener := range lb.Listeners {
-			groups = append(groups, listener.TargetGroup)
-		}
-	})
-	var machines, running []string
-	i.groups.Each(groups, func(_ string, g resource.TargetGroup, _ bool) { machines = append(machines, g.Machines...) })
+	machines := i.targetsOf(ids)
 	if len(machines) == 0 {
 		return nil, nil
 	}
 	if err := i.machines.Refresh(ctx, MachineAge); err != nil {
 		return nil, fmt.Errorf("looking for the targets of orphans: %w", err)
 	}
-	slices.Sort(machines)
-	i.machines.Each(slices.Compact(machines), func(id string, machine Machine, known bool) {
+	var running []string
+	i.machines.Each(machines, func(id string, machine Machine, known bool) {
 		if known && machine.State == string(iaas.MachineStateRunning) {
 			running = append(running, id)
 		}
 	})
 	return running, nil
+}
+
+// targetsOf returns the machines of stored load balancers and target groups, sorted.
+func (i *Inventory) targetsOf(ids []string) []string {
+	groups := slices.Clone(ids)
+	i.balancers.Each(ids, func(_ string, lb resource.LoadBalancer, _ bool) {
+		for _, listener := range lb.Listeners {
+			groups = append(groups, listener.TargetGroup)
+		}
+	})
+	var machines []string
+	i.groups.Each(groups, func(_ string, g resource.TargetGroup, _ bool) { machines = append(machines, g.Machines...) })
+	slices.Sort(machines)
+	return slices.Compact(machines)
 }

@@ -38,7 +38,8 @@ type Storage struct {
 
 // New returns empty storage of a cluster. It sends no request. region returns the slug of the region.
 func New(cloud *client.Client, cluster Cluster, region func(context.Context) (string, error)) *Storage {
-	s := &Storage{cloud: cloud, cluster: cluster, region: region, expectations: store.NewTTLCache[time.Time](store.AbsentTTL)}
+	s := &Storage{cloud: cloud, cluster: cluster, region: region,
+		expectations: store.NewTTLCache[time.Time](store.AbsentTTL)}
 	s.volumes = store.New("volumes", s.listVolumes, func(v resource.Volume) string { return v.ID },
 		func(v resource.Volume) []string { return []string{nameKey(v.Name)} })
 	s.volumes.Deleting, s.volumes.Get = resource.Volume.Deleting, s.getVolume

@@ -24,7 +24,8 @@ func (s *Storage) CreateVolume(ctx context.Context, v resource.Volume) (resource
 		return resource.Volume{}, err
 	}
 	body := iaas.CreateVolume{Name: v.Name, Description: v.Description, Labels: v.Labels,
-		Annotations: s.cluster.signed(v.Labels, v.Annotations), Size: int(v.Size), CloudRegionIdentity: region, VolumeTypeIdentity: v.Type}
+		Annotations: s.cluster.signed(v.Labels, v.Annotations), Size: int(v.Size), CloudRegionIdentity: region,
+		VolumeTypeIdentity: v.Type}
 	if v.Snapshot != "" {
 		body.RestoreFromSnapshotId = &v.Snapshot
 	}
