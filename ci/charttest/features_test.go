@@ -237,6 +237,8 @@ func TestWholeConfigExcludesKeys(t *testing.T) {
 			set = "cloudConfig.instancesV2.removalWindow=70"
 		case entry.Path == "clusterCIDR":
 			set = "cloudConfig.clusterCIDR=10.244.0.0/16"
+		case entry.Path == "formerClusterUIDs":
+			set = "cloudConfig.formerClusterUIDs=0a1b2c3d-4e5f-4a6b-8c7d-9e0f1a2b3c4d"
 		case entry.Path == "loadBalancer.drift":
 			set = "cloudConfig.loadBalancer.drift=report"
 		case entry.Path == "loadBalancer.defaults":

@@ -25,7 +25,9 @@ func TestValuesOfTheOtherCloudAreRefused(t *testing.T) {
 	}
 	shared := []string{"cloudConfig.clusterCIDR", "cloudConfig.routes.enabled"}
 	for _, entry := range entries {
-		shared = append(shared, valueOf(entry.Path))
+		if entry.Path != "formerClusterUIDs" { // both have a value of their own
+			shared = append(shared, valueOf(entry.Path))
+		}
 	}
 	another := anotherValues(t)
 	for _, path := range documented(t) {
@@ -67,12 +69,14 @@ func anotherValues(t *testing.T) map[string]any {
 func TestIronCoreConfig(t *testing.T) {
 	want := map[string]any{
 		"networkName": "nodes", "prefixName": "internal", "clusterName": "production", "namespace": "tenant",
-		"loadBalancer": map[string]any{"creationPollTimeout": 7.0, "drift": "report", "removeOrphans": true},
+		"formerClusterUIDs": "0a1b2c3d-4e5f-4a6b-8c7d-9e0f1a2b3c4d",
+		"loadBalancer":      map[string]any{"creationPollTimeout": 7.0, "drift": "report", "removeOrphans": true},
 		"instancesV2": map[string]any{"removalGracePeriod": 8.0, "maxRemovals": 9.0, "removalWindow": 70.0,
 			"dryRun": true},
 		"api": map[string]any{"callTimeout": 11.0, "requestsPerSecond": 12.0, "burst": 13.0},
 	}
 	got := cloudConfig(t, Iron("ironcore.prefixName=internal", "ironcore.namespace=tenant",
+		"ironcore.formerClusterUIDs=0a1b2c3d-4e5f-4a6b-8c7d-9e0f1a2b3c4d",
 		"cloudConfig.loadBalancer.creationPollTimeout=7", "cloudConfig.loadBalancer.drift=report",
 		"cloudConfig.loadBalancer.removeOrphans=true", "cloudConfig.instancesV2.removalGracePeriod=8",
 		"cloudConfig.instancesV2.maxRemovals=9", "cloudConfig.instancesV2.removalWindow=70",

@@ -56,6 +56,7 @@ func TestGrants(t *testing.T) {
 	namespace := map[string][]string{
 		"coordination.k8s.io/leases":                          {"create"},
 		"coordination.k8s.io/leases:cloud-controller-manager": {"get", "update"},
+		"namespaces:kube-system":                              {"get"},
 	}
 	if diff := cmp.Diff(namespace, grants(find[*rbacv1.Role](t, rendered, "thalassa-ccm").Rules)); diff != "" {
 		t.Errorf("in kube-system (-want +got):\n%s", diff)

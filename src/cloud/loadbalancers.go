@@ -166,6 +166,10 @@ type ManagedObject struct {
 	Unlabelled bool
 	// Retained means that the deletion policy of its Service was to retain it, and everything that it uses.
 	Retained bool
+	// ClusterUID is the UID of the cluster that has written the object; "" if the object has none.
+	ClusterUID types.UID
+	// Proven means that this is the UID of this cluster.
+	Proven bool
 }
 
 // LoadBalancerBehaviour configures how Services are reconciled.

@@ -48,7 +48,8 @@ func build(c cloudconfig.Config, api *client.Client, selector bool) *Cloud {
 	return &Cloud{
 		config: c, client: api, store: known,
 		balancers: &loadBalancers{store: known, config: balancer.Config{Cluster: c.ClusterName,
-			Namespace: api.Namespace, Network: c.NetworkName, Prefix: c.PrefixName, Selector: selector}},
+			UID: cloud.NewClusterUID(c.FormerClusterUIDs), Namespace: api.Namespace, Network: c.NetworkName,
+			Prefix: c.PrefixName, Selector: selector}},
 		labeler: newLabeler(known, selector),
 	}
 }
@@ -60,7 +61,8 @@ func (c *Cloud) offer() *cloud.Cloud {
 	return &cloud.Cloud{
 		Name: ProviderName, LabelDomain: labelDomain,
 		LoadBalancers: c.balancers, LoadBalancerBehaviour: c.config.LoadBalancer.Behaviour(),
-		Machines: machine.New(c.store), MachineBehaviour: machines,
+		ClusterIdentity: c.balancers,
+		Machines:        machine.New(c.store), MachineBehaviour: machines,
 		Routes:  route.New(c.store),
 		Changes: c.store.Changes, Recovered: c.client.Outages().Watch, SetInformers: c.labeler.setInformers,
 		Start: c.start, Observe: c.observe,

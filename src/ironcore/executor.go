@@ -79,8 +79,9 @@ func typeOf(kind string) metav1.TypeMeta {
 func (e *executor) applyLoadBalancer(ctx context.Context, o balancer.ApplyLoadBalancer) error {
 	written, err := apply(ctx, e.store.Client.LoadBalancers.Patch, label.FieldManager, o.Force, applied{
 		TypeMeta: typeOf("LoadBalancer"),
-		Metadata: appliedMetadata{Name: o.Name, ResourceVersion: o.ResourceVersion, Annotations: o.Annotations},
-		Spec:     &o.Spec,
+		Metadata: appliedMetadata{Name: o.Name, ResourceVersion: o.ResourceVersion,
+			Annotations: e.signed(o.Annotations)},
+		Spec: &o.Spec,
 	})
 	if err != nil {
 		return err
@@ -97,7 +98,8 @@ func (e *executor) applyRouting(ctx context.Context, o balancer.ApplyRouting) er
 	yes := true
 	written, err := apply(ctx, e.store.Client.LoadBalancerRoutings.Patch, label.FieldManager, o.Force, applied{
 		TypeMeta: typeOf("LoadBalancerRouting"),
-		Metadata: appliedMetadata{Name: o.Name, ResourceVersion: o.ResourceVersion, Annotations: o.Annotations,
+		Metadata: appliedMetadata{Name: o.Name, ResourceVersion: o.ResourceVersion,
+			Annotations: e.signed(o.Annotations),
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: networkingv1alpha1.SchemeGroupVersion.String(), Kind: "LoadBalancer", Name: o.Name,
 				UID: o.LoadBalancer, Controller: &yes, BlockOwnerDeletion: &yes,

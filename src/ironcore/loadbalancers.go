@@ -15,7 +15,6 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/balancer"
-	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/label"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/providerid"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/store"
 )
@@ -143,25 +142,4 @@ func (l *loadBalancers) ClassifyError(err error) (transient bool, after time.Dur
 		apierrors.IsTimeout(err) || apierrors.IsInternalError(err) || errors.Is(err, context.DeadlineExceeded) ||
 		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err)
 	return transient, after
-}
-
-// ListManaged returns the load balancers whose annotations name this cluster.
-func (l *loadBalancers) ListManaged(ctx context.Context) ([]cloud.ManagedObject, error) {
-	if err := l.store.WaitForSync(ctx); err != nil {
-		return nil, err
-	}
-	var managed []cloud.ManagedObject
-	for _, one := range l.store.LoadBalancers.List() {
-		owner := label.OwnerOf(one)
-		if owner.Cluster != l.config.Cluster || owner.UID == "" || one.Spec.NetworkRef.Name != l.config.Network {
-			continue
-		}
-		object := cloud.ManagedObject{Service: owner.Service, UID: owner.UID, Kind: "LoadBalancer", Name: one.Name,
-			Identity: one.Name}
-		if one.DeletionTimestamp != nil {
-			object.State = "deleting"
-		}
-		managed = append(managed, object)
-	}
-	return managed, nil
 }

@@ -201,7 +201,7 @@ func newServiceController(env environment) (loop, error) {
 	c, err := service.New(service.Options{
 		Provider: env.cloud.LoadBalancers, Behaviour: env.cloud.LoadBalancerBehaviour,
 		Changes: env.cloud.Changes, Recovered: env.cloud.Recovered, Client: env.client, Recorder: env.recorder,
-		Services: core.Services(), Nodes: core.Nodes(),
+		Identity: env.cloud.ClusterIdentity, Services: core.Services(), Nodes: core.Nodes(),
 		EndpointSlices: env.informers.Discovery().V1().EndpointSlices(),
 	})
 	if err != nil {

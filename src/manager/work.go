@@ -75,6 +75,9 @@ func (p *process) start(ctx context.Context, group *controllerGroup) error {
 		lastConfig:              p.config.Kubeconfig,
 		lastClient:              p.config.Client,
 	}
+	if p.identify(ctx); ctx.Err() != nil {
+		return nil
+	}
 	if p.cloud.Start != nil {
 		p.cloud.Start(ctx, builder)
 	}

@@ -156,6 +156,27 @@ func (d *doctor) latestWarnings(ctx context.Context) map[types.NamespacedName]st
 	return texts
 }
 
+// checkForeign checks whether another cluster has the same name in its configuration.
+func (d *doctor) checkForeign(ctx context.Context) {
+	identity := d.session.inspection.Cloud.ClusterIdentity
+	if identity == nil {
+		return
+	}
+	foreign, err := identity.ListForeign(ctx)
+	if err != nil {
+		d.fail("cluster-uid", err)
+		return
+	}
+	if len(foreign) == 0 {
+		d.add("cluster-uid", CheckOK, "No object with the name of this cluster has the UID of another one.", "")
+		return
+	}
+	d.add("cluster-uid", CheckProblem, fmt.Sprintf("The cloud has %s with the name of this cluster and the UID of "+
+		"another one, such as %s %s (%s), of the cluster %s. They are neither changed nor deleted.",
+		count(len(foreign), "object"), foreign[0].Kind, foreign[0].Name, foreign[0].Identity, foreign[0].ClusterUID),
+		nextOf("LoadBalancerOfAnotherCluster", ""))
+}
+
 // checkOrphans counts Services that do not exist and have objects in the cloud, without those that were retained.
 func (d *doctor) checkOrphans(ctx context.Context) {
 	if d.session.inspection.Cloud.LoadBalancers == nil {
@@ -166,6 +187,7 @@ func (d *doctor) checkOrphans(ctx context.Context) {
 		d.fail("orphans", err)
 		return
 	}
+	d.checkForeign(ctx)
 	orphans := len(slices.DeleteFunc(found.Orphans, func(one Orphan) bool { return one.Retained }))
 	if orphans == 0 {
 		d.add("orphans", CheckOK, "Everything of this cluster in the cloud belongs to a Service, or is retained.", "")

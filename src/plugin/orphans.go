@@ -8,20 +8,24 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service"
 )
 
 const orphansDescription = "Shows the objects in the cloud with the labels of this cluster whose Service\n" +
 	"does not exist, and the volumes and snapshots without a PersistentVolume or VolumeSnapshotContent.\n" +
 	"Nothing is written. A Service that exists is never shown, also if another controller is responsible for\n" +
-	"it. The orphans of all namespaces are shown. With --namespace, volumes and snapshots are not.\n\n" +
-	"Permissions: list Services of all namespaces; list Deployments and DaemonSets of the namespace of the\n" +
-	"cloud controller manager; get its ConfigMap and Secret, unless --cloud-config is set. For volumes and\n" +
-	"snapshots also: list PersistentVolumes, PersistentVolumeClaims and VolumeSnapshotContents, and the\n" +
-	"permission to read them in the cloud. Without it, the output says so."
+	"it. The orphans of all namespaces are shown. With --namespace, volumes and snapshots are not. Objects with\n" +
+	"the labels of this cluster and the UID of another one are not shown: see kubectl thalassa doctor.\n\n" +
+	"Permissions: list Services of all namespaces and Nodes; get the namespace kube-system, whose UID is that\n" +
+	"of the cluster; list Deployments and DaemonSets of the namespace of the cloud controller manager; get its\n" +
+	"ConfigMap and Secret, unless --cloud-config is set. For volumes and snapshots also: list\n" +
+	"PersistentVolumes, PersistentVolumeClaims and VolumeSnapshotContents, and the permission to read them in\n" +
+	"the cloud. Without it, the output says so."
 
 func newOrphansCommand(s *settings) *cobra.Command {
 	var timeout time.Duration
@@ -98,8 +102,13 @@ func (s *settings) findOrphans(ctx context.Context, from *session) (Orphans, err
 		of[one.UID] = append(of[one.UID], one)
 	}
 	result.Most = len(of) > len(inUse)
+	doubt, err := s.doubts(ctx, from, of)
+	if err != nil {
+		return result, err
+	}
 	for uid, all := range of {
 		one := newOrphan(uid, all)
+		one.Doubt = doubt(all)
 		one.Why = one.why(offered.LoadBalancerBehaviour.RemoveOrphans, result.Most)
 		result.Orphans = append(result.Orphans, one)
 	}
@@ -109,10 +118,30 @@ func (s *settings) findOrphans(ctx context.Context, from *session) (Orphans, err
 	return result, nil
 }
 
+// doubts returns a function that returns why objects of a Service may belong to another cluster; "" if they do not.
+func (s *settings) doubts(ctx context.Context, from *session,
+	orphans map[types.UID][]cloud.ManagedObject) (func([]cloud.ManagedObject) string, error) {
+	offered := from.inspection.Cloud
+	if offered.ClusterIdentity == nil || len(orphans) == 0 {
+		return func([]cloud.ManagedObject) string { return "" }, nil
+	}
+	list, err := from.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("listing the Nodes, whose machines orphans may use: %w", err)
+	}
+	nodes := make([]*corev1.Node, len(list.Items))
+	for i := range list.Items {
+		nodes[i] = &list.Items[i]
+	}
+	return func(objects []cloud.ManagedObject) string {
+		return service.Doubt(ctx, offered.ClusterIdentity, objects, nodes, offered.LoadBalancers.Identify)
+	}, nil
+}
+
 func newOrphan(uid types.UID, objects []cloud.ManagedObject) Orphan {
-	service := objects[0].Service
-	one := Orphan{Namespace: service.Namespace, Name: service.Name, UID: string(uid),
-		Incomplete: service.Namespace == "" || service.Name == ""}
+	of := objects[0].Service
+	one := Orphan{Namespace: of.Namespace, Name: of.Name, UID: string(uid),
+		Incomplete: of.Namespace == "" || of.Name == ""}
 	for _, object := range objects {
 		one.Objects = append(one.Objects, OrphanObject{Kind: object.Kind, Name: object.Name, Identity: object.Identity,
 			State: object.State, Unlabelled: object.Unlabelled})
@@ -129,6 +158,8 @@ func (o Orphan) why(removed, most bool) string {
 		return "retained by its deletion policy"
 	case o.Incomplete:
 		return "an object lost labels"
+	case o.Doubt != "":
+		return "it may be another cluster's"
 	case !removed:
 		return "removeOrphans is off"
 	case most:

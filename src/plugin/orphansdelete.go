@@ -29,15 +29,17 @@ const orphansDeleteDescription = "Deletes orphans in the cloud: those with the U
 	"with its identity. Its data is lost.\n\n" +
 	"Before each deletion, the API server is asked whether the Service is really gone. Nothing is written to\n" +
 	"Kubernetes. If most objects of the cluster are orphans, nothing is deleted without --force, because this\n" +
-	"may be the wrong cluster. Retained load balancers and objects that lost labels are deleted only if they\n" +
-	"are named by UID, with the flag for them. Before each volume and snapshot, the API server is asked for\n" +
-	"its PersistentVolume or VolumeSnapshotContent, and the cloud for its state: one that a machine uses, or\n" +
-	"that is protected, is never deleted.\n\n" +
+	"may be the wrong cluster. The same holds if one of the chosen objects does not have the UID of this\n" +
+	"cluster, and a running machine that is no Node of this cluster is its target. Retained load balancers and\n" +
+	"objects that lost labels are deleted only if they are named by UID, with the flag for them. Before each\n" +
+	"volume and snapshot, the API server is asked for its PersistentVolume or VolumeSnapshotContent, and the\n" +
+	"cloud for its state: one that a machine uses, or that is protected, is never deleted.\n\n" +
 	"The cloud controller manager can run at the same time. It changes only objects of Services that exist,\n" +
 	"and this command deletes only objects of Services that do not exist. If both delete the same orphan, the\n" +
 	"second deletion finds nothing. But do not delete a load balancer while a Service is about to adopt it:\n" +
 	"the adoption, or the deletion, comes too late. And do not delete the objects of a cluster that has the\n" +
-	"same name or identity in its configuration: they look like orphans here.\n\n" +
+	"same name or identity in its configuration: those without a UID look like orphans here. Objects with the\n" +
+	"UID of another cluster are never deleted.\n\n" +
 	"Without a terminal, each write to the cloud is logged to the error output.\n\n" +
 	"Permissions: those of the command orphans. The credentials of the cloud must permit deletions.\n\n" +
 	"The exit code is 1 if something was not deleted."
@@ -63,7 +65,7 @@ func newOrphansDeleteCommand(s *settings) *cobra.Command {
 	set.BoolVar(&flags.all, "all", false, "Delete the orphans of all namespaces, or of that of "+
 		"--namespace, except those that --retained and --unlabelled are for.")
 	set.BoolVar(&flags.yes, "yes", false, "Do not ask for confirmation.")
-	set.BoolVar(&flags.force, "force", false, "Delete also if most objects of the cluster are orphans.")
+	set.BoolVar(&flags.force, "force", false, "Delete also if most objects are orphans, or may be another cluster's.")
 	set.BoolVar(&flags.retained, "retained", false, "Delete also retained load balancers whose UID is given.")
 	set.BoolVar(&flags.unlabelled, "unlabelled", false, "Delete also objects that lost labels, if the UID is given.")
 	set.DurationVar(&flags.timeout, "timeout", defaultTimeout, "The longest time that the command takes. It includes "+
@@ -126,6 +128,9 @@ func (o Orphans) choose(flags deletionFlags, ids []string) (Orphans, error) {
 		case one.Incomplete && !flags.unlabelled:
 			problems = append(problems, fmt.Errorf("of %s %s: look at it in the cloud, and pass --unlabelled if it "+
 				"is not needed any more", one.UID, one.Why))
+		case one.Doubt != "" && !flags.force:
+			problems = append(problems, fmt.Errorf("the objects of %s are not deleted: %s. If no other cluster uses "+
+				"them, pass --force", one.UID, one.Doubt))
 		default:
 			chosen.Orphans = append(chosen.Orphans, one)
 		}
@@ -208,6 +213,9 @@ func (s *settings) showDeletion(chosen Orphans) {
 		writeObjects(shown, terminal.Bad, one.Objects)
 		if one.Retained || one.Incomplete {
 			shown.Indented(4, "! ", terminal.Caution, one.Why)
+		}
+		if one.Doubt != "" {
+			shown.Indented(4, "! ", terminal.Caution, one.Doubt)
 		}
 	}
 	shown.Print("\n")

@@ -38,6 +38,8 @@ type Orphan struct {
 	Retained bool `json:"retained,omitempty"`
 	// Incomplete means that an object has lost labels.
 	Incomplete bool `json:"incomplete,omitempty"`
+	// Doubt is why the objects may belong to another cluster with the same name in its configuration.
+	Doubt string `json:"doubt,omitempty"`
 	// Why is the reason why the cloud controller manager has not deleted the objects.
 	Why string `json:"why"`
 }
@@ -156,7 +158,7 @@ func tableOf(orphans []Orphan, wide bool) terminal.Table {
 	}
 	for _, one := range orphans {
 		tone := terminal.Plain
-		if one.Retained || one.Incomplete {
+		if one.Retained || one.Incomplete || one.Doubt != "" {
 			tone = terminal.Caution
 		}
 		third := one.objects()

@@ -81,7 +81,27 @@ func (s *settings) inspect(ctx context.Context, opened *session, process workloa
 	if err != nil {
 		return fmt.Errorf("using the configuration of the cloud controller manager: %w", err)
 	}
-	return opened.followKubeconfig(s.clients)
+	if err := opened.followKubeconfig(s.clients); err != nil {
+		return err
+	}
+	return opened.identify(ctx)
+}
+
+// identify tells the cloud the UID of the cluster, if it needs it and the user may read it. Without it, orphans may
+// belong to another cluster.
+func (s *session) identify(ctx context.Context) error {
+	identity := s.inspection.Cloud.ClusterIdentity
+	if identity == nil {
+		return nil
+	}
+	uid, err := cloud.ReadClusterUID(ctx, s.client)
+	switch {
+	case err == nil:
+		identity.SetUID(uid)
+	case !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err):
+		return err
+	}
+	return nil
 }
 
 // warnings returns what is accepted in the configuration of an inspected process, and is dangerous or should be written

@@ -29,6 +29,7 @@ func Documented() []string {
 		"LoadBalancerFailed",
 		"LoadBalancerLeft",
 		"LoadBalancerNotRepaired",
+		"LoadBalancerOfAnotherCluster",
 		"LoadBalancerOrphaned",
 		"LoadBalancerRepaired",
 		"LoadBalancerSlow",

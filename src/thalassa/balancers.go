@@ -27,6 +27,7 @@ type balancers struct {
 	config    cloudconfig.Config
 	settings  balancer.Config
 	inventory *inventory.Inventory
+	uid       *cloud.ClusterUID
 	executor  *executor
 	schedule  *schedule
 	// writes are the last writes of Services, by their UIDs.
@@ -37,9 +38,9 @@ type balancers struct {
 
 var _ cloud.LoadBalancers = (*balancers)(nil)
 
-func newBalancers(c cloudconfig.Config, known *inventory.Inventory) *balancers {
+func newBalancers(c cloudconfig.Config, known *inventory.Inventory, uid *cloud.ClusterUID) *balancers {
 	return &balancers{
-		config: c, settings: balancer.NewConfig(c), inventory: known,
+		config: c, settings: balancer.NewConfig(c), inventory: known, uid: uid,
 		schedule: &schedule{interval: time.Duration(c.LoadBalancer.CreationPollInterval) * time.Second},
 		executor: &executor{
 			inventory: known,
@@ -176,7 +177,7 @@ func (b *balancers) ListManaged(ctx context.Context) ([]cloud.ManagedObject, err
 	if err != nil {
 		return nil, err
 	}
-	return balancer.ManagedObjects(all, groups, securityGroups, b.inventory.Unlabelled()), nil
+	return b.prove(balancer.ManagedObjects(all, groups, securityGroups, b.inventory.Unlabelled())), nil
 }
 
 // ClassifyError implements cloud.LoadBalancers.

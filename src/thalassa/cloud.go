@@ -43,6 +43,7 @@ type Cloud struct {
 	inventory *inventory.Inventory
 	machines  *machine.Provider
 	balancers *balancers
+	uid       *cloud.ClusterUID
 	routes    *route.Provider
 	stored    *stored
 	readiness connection.Readiness
@@ -95,6 +96,7 @@ func (c *Cloud) Offer() *cloud.Cloud {
 	}
 	if c.config.LoadBalancer.Enabled {
 		offered.LoadBalancers, offered.LoadBalancerBehaviour = c.balancers, c.config.LoadBalancer.Behaviour()
+		offered.ClusterIdentity = c.balancers
 	}
 	if c.config.InstancesV2.Enabled {
 		offered.Machines, offered.MachineBehaviour = c.machines, c.config.InstancesV2.Behaviour()
@@ -111,14 +113,12 @@ func build(c cloudconfig.Config, secrets secret.Secrets, version string, network
 	if err != nil {
 		return nil, err
 	}
-	known := inventory.New(api, scopeOf(c))
+	uid := cloud.NewClusterUID(c.FormerClusterUIDs)
+	known := inventory.New(api, scopeOf(c, uid))
 	return &Cloud{
-		config: c, client: api, inventory: known, machines: machine.New(c, known),
-		balancers: newBalancers(c, known), routes: route.New(c, known),
-		stored: &stored{storage: storage.New(api, func(ctx context.Context) (string, error) {
-			vpc, err := known.VPC(ctx)
-			return vpc.Region, err
-		}), cluster: c.Cluster},
+		config: c, client: api, inventory: known, machines: machine.New(c, known), uid: uid,
+		balancers: newBalancers(c, known, uid), routes: route.New(c, known),
+		stored: newStored(api, storage.Cluster{Key: c.Cluster, UID: uid}, known),
 	}, nil
 }
 
@@ -150,7 +150,7 @@ func (c *Cloud) Drain(ctx context.Context) error { return c.client.Drain(ctx) }
 // adopt tries secrets and uses them from now on.
 func (c *Cloud) adopt(ctx context.Context, secrets secret.Secrets) error {
 	return c.client.Adopt(ctx, secrets, func(ctx context.Context, candidate *client.Client) error {
-		return inventory.New(candidate, scopeOf(c.config)).ProbeAll(ctx)
+		return inventory.New(candidate, scopeOf(c.config, c.uid)).ProbeAll(ctx)
 	})
 }
 
@@ -189,11 +189,11 @@ func (c *Cloud) collectors() []prometheus.Collector {
 }
 
 // scopeOf returns which objects of the VPC belong to this cluster.
-func scopeOf(c cloudconfig.Config) inventory.Scope {
+func scopeOf(c cloudconfig.Config, uid *cloud.ClusterUID) inventory.Scope {
 	return inventory.Scope{
 		VPC:        c.VPCIdentity,
 		Owned:      resource.Labels{label.Cluster: c.Cluster, label.Managed: "true"},
-		OwnerLabel: label.ServiceUID,
+		OwnerLabel: label.ServiceUID, UID: uid,
 
 		MachineLabels: c.InstancesV2.MachineLabels(),
 	}

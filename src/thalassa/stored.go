@@ -7,6 +7,8 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/audit"
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/storage"
@@ -16,6 +18,13 @@ import (
 type stored struct {
 	storage *storage.Storage
 	cluster string
+}
+
+func newStored(api *client.Client, cluster storage.Cluster, known *inventory.Inventory) *stored {
+	return &stored{cluster: cluster.Key, storage: storage.New(api, cluster, func(ctx context.Context) (string, error) {
+		vpc, err := known.VPC(ctx)
+		return vpc.Region, err
+	})}
 }
 
 // ListStored implements cloud.Storage. The driver itself deletes the snapshots that it clones volumes by.

@@ -42,6 +42,11 @@
   "expr" (printf `sum by (namespace) (service_lb_orphans{%s}) > 0` .pods)
   "summary" "The cloud has load balancers or target groups whose Services do not exist any more; they may cost money."
 ) .) }}
+{{ include "thalassa-ccm.alert" (merge (dict
+  "name" "ThalassaCCMSameCluster" "severity" "warning" "for" "5m"
+  "expr" (printf `sum by (namespace) (service_lb_foreign{%s}) > 0` .pods)
+  "summary" "Another cluster has the same name in its configuration: the cloud has objects with the name of this cluster and the UID of the other one."
+) .) }}
 {{- if not (include "thalassa-ccm.resyncDisabled" .root) }}
 {{ include "thalassa-ccm.alert" (merge (dict
   "name" "ThalassaCCMResyncOverdue" "severity" "warning" "for" (printf "%ss" (include "thalassa-ccm.overdue" .root))

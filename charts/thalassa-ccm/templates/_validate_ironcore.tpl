@@ -8,6 +8,7 @@
   "caBundle.existing.name" "the kubeconfig contains the certificate authority, leave it out"
   "caBundle.pem" "the kubeconfig contains the certificate authority, leave it out"
   "cloudConfig.cluster" "set ironcore.clusterName instead"
+  "cloudConfig.formerClusterUIDs" "set ironcore.formerClusterUIDs instead"
   "cloudConfig.endpoint" "the kubeconfig contains the address of the API, leave it out"
   "cloudConfig.instancesV2.enabled" "set controllers.cloud-node-controller and controllers.cloud-node-lifecycle-controller instead"
   "cloudConfig.loadBalancer.enabled" "set controllers.service-lb-controller instead"
@@ -42,7 +43,7 @@ part=cloud is only for cloud=ironcore: permissions in Thalassa Cloud are not obj
 {{/* Keys of the configuration file, which cloudConfig.existing contains as a whole. */}}
 {{- define "thalassa-ccm.validate.ironcoreConfig" -}}
 {{- $existing := (include "thalassa-ccm.configExisting" . | fromJson).name -}}
-{{- $file := concat (include "thalassa-ccm.sharedKeys" . | fromJson).items (list "ironcore.networkName" "ironcore.prefixName" "ironcore.clusterName" "ironcore.namespace") -}}
+{{- $file := concat (include "thalassa-ccm.sharedKeys" . | fromJson).items (list "ironcore.networkName" "ironcore.prefixName" "ironcore.clusterName" "ironcore.formerClusterUIDs" "ironcore.namespace") -}}
 {{- if $existing }}
 {{- range $path := (include "thalassa-ccm.changed" (dict "values" .Values "tops" (list "cloudConfig" "advanced" "ironcore")) | fromJson).items }}
 {{- if has $path $file }}

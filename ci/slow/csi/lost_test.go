@@ -52,7 +52,7 @@ func TestLostCluster(t *testing.T) {
 
 // storage is the cloud.
 func (c *cluster) storage() *storage.Storage {
-	return storage.New(newClient(c.T, c.emulator), func(context.Context) (string, error) {
+	return storage.New(newClient(c.T, c.emulator), storage.Cluster{}, func(context.Context) (string, error) {
 		return emulator.DefaultRegion, nil
 	})
 }

@@ -125,7 +125,7 @@ func newController(t *testing.T, emulated *emulator.Emulator) *controller.Contro
 	t.Helper()
 	cloud := newClient(t, emulated)
 	region := func(context.Context) (string, error) { return emulator.DefaultRegion, nil }
-	return controller.New(controller.Options{Storage: storage.New(cloud, region), Region: region,
+	return controller.New(controller.Options{Storage: storage.New(cloud, storage.Cluster{}, region), Region: region,
 		Nodes: controller.ClusterNodes{Inventory: inventory.New(cloud, inventory.Scope{VPC: emulator.DefaultVPC})},
 		Owner: volume.Owner{Driver: driver.DefaultName, Cluster: "k8s-test"}, Poll: 10 * time.Millisecond})
 }

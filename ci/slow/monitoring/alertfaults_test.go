@@ -111,6 +111,11 @@ func clusterFaults() []alertFault {
 			settings: "loadBalancer: {drift: report}\n", happen: (*running).drift},
 		{name: "a Service goes while no process runs", alerts: []string{"ThalassaCCMOrphans"},
 			happen: (*running).orphan},
+		{name: "another cluster with the same name begins",
+			alerts: []string{"ThalassaCCMSameCluster", "ThalassaCCMServicesFailing"}, happen: func(r *running) {
+				r.uid = "6f1c1a52-0000-4000-8000-000000000002"
+				r.begin()
+			}},
 		{name: "two of three machines are deleted", alerts: []string{"ThalassaCCMNodesNotRemoved"},
 			happen: func(r *running) { r.lose("worker-b"); r.lose("worker-c") }},
 		{name: "a Node without a machine", alerts: []string{"ThalassaCCMNodesUninitialised"},

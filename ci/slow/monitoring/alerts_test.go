@@ -271,7 +271,7 @@ func serviceScenes() []scene {
 	}
 	const failing, drifted, orphans, old = "ThalassaCCMServicesFailing", "ThalassaCCMDrifted", "ThalassaCCMOrphans",
 		"ThalassaCCMInventoryOld"
-	const overdue = "ThalassaCCMResyncOverdue"
+	const overdue, sameCluster = "ThalassaCCMResyncOverdue", "ThalassaCCMSameCluster"
 	// One that fails is tried again ever more rarely, down to every five minutes: every tenth sample.
 	rarely := "1x10 2x10 3x10 4x10 5x10 6x10 7x10 8x10 9x10 10x10 11x10 12x10"
 	return []scene{
@@ -285,6 +285,10 @@ func serviceScenes() []scene {
 		{orphans, "something is left", service("orphans", podA, `, kind="target group"`, "2x120"),
 			time.Hour, true, nil},
 		{orphans, "it was removed", service("orphans", podA, `, kind="target group"`, "2x20 stale"), time.Hour,
+			false, nil},
+		{sameCluster, "something has another UID", service("foreign", podA, `, kind="load balancer"`, "2x120"),
+			time.Hour, true, nil},
+		{sameCluster, "it was taken over", service("foreign", podA, `, kind="load balancer"`, "2x5 stale"), time.Hour,
 			false, nil},
 		{overdue, "no resync succeeds any more",
 			service("resync_timestamp_seconds", podA, "", "0x10 300x200"), time.Hour,
@@ -354,7 +358,8 @@ func nodeScenes() []scene {
 // TestAlertsFollowControllers: without load balancers nothing is wrong with them, and without nodes no program lists
 // machines.
 func TestAlertsFollowControllers(t *testing.T) {
-	ofServices := []string{"ThalassaCCMServicesFailing", "ThalassaCCMDrifted", "ThalassaCCMOrphans"}
+	ofServices := []string{"ThalassaCCMServicesFailing", "ThalassaCCMDrifted", "ThalassaCCMOrphans",
+		"ThalassaCCMSameCluster"}
 	const noNodes, noServices = "cloudConfig.instancesV2.enabled=false", "cloudConfig.loadBalancer.enabled=false"
 	for name, test := range map[string]struct {
 		sets          []string

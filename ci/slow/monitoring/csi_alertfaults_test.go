@@ -90,11 +90,12 @@ func (r *csiRunning) begin(ctx context.Context) {
 	reloader := connection.NewReloader(secrets, func() (secret.Secrets, error) { return config.ReadSecrets(from) },
 		func(ctx context.Context, secrets secret.Secrets) error {
 			return api.Adopt(ctx, secrets, func(ctx context.Context, candidate *client.Client) error {
-				return storage.New(candidate, region).Probe(ctx)
+				return storage.New(candidate, storage.Cluster{}, region).Probe(ctx)
 			})
 		}, nil)
 	go reloader.Run(ctx)
-	r.controller = controller.New(controller.Options{Storage: storage.New(api, region), Region: region,
+	volumes := storage.New(api, storage.Cluster{}, region)
+	r.controller = controller.New(controller.Options{Storage: volumes, Region: region,
 		Owner: csivolume.Owner{Driver: "csi.k8s.thalassa.cloud", Cluster: "k8s-test"}})
 	own := driver.Described()
 	r.calls, r.registry = own[0].(*grpcprometheus.ServerMetrics), prometheus.NewRegistry()

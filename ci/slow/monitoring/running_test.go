@@ -50,6 +50,7 @@ type running struct {
 	folder    string               // of the configuration and the credentials
 	settings  string               // more keys of the configuration
 	workers   int                  // of the service controller
+	uid       types.UID            // of the cluster
 
 	cluster  *cluster.Cluster
 	api      *apiServer
@@ -72,6 +73,7 @@ const (
 func record(t *testing.T, ironCore bool, settings string, test func(*running)) *recording {
 	t.Helper()
 	r := &running{recording: newRecording("thalassa-ccm-x7k2p"), folder: t.TempDir(), settings: settings, workers: 10,
+		uid:      "6f1c1a52-0000-4000-8000-000000000001",
 		machines: map[string]string{}, known: map[string]bool{}}
 	// The second handler waits until a time of the process, which is another one in each bubble.
 	handlers := utilruntime.ErrorHandlers
@@ -170,6 +172,7 @@ func (r *running) begin() {
 	r.must(err)
 	alive, end := context.WithCancel(r.Context())
 	offered := r.offer(alive)
+	offered.ClusterIdentity.SetUID(r.uid)
 	r.registry = prometheus.NewRegistry()
 	r.register(append(offered.Collectors, build.Current().Collector("cloud_controller_manager"))...)
 	r.process.Begin(client, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
@@ -220,7 +223,8 @@ func (r *running) controllers(offered *cloud.Cloud, client kubernetes.Interface,
 		Period: 5 * time.Second, Workers: 1, Recorder: recorder})
 	services, servicesErr := service.New(service.Options{Provider: offered.LoadBalancers,
 		Behaviour: offered.LoadBalancerBehaviour, Changes: offered.Changes, Client: client, Services: core.Services(),
-		Nodes: core.Nodes(), EndpointSlices: factory.Discovery().V1().EndpointSlices(), Recorder: recorder})
+		Nodes: core.Nodes(), EndpointSlices: factory.Discovery().V1().EndpointSlices(), Recorder: recorder,
+		Identity: offered.ClusterIdentity})
 	pods := []netip.Prefix{netip.MustParsePrefix(podNetwork)}
 	networks, networksErr := nodeipam.New(nodeipam.Options{Client: client, Nodes: core.Nodes(), CIDRs: pods,
 		Masks: nodeipam.Masks{IPv4: 24}, Domain: offered.LabelDomain, Recorder: recorder})

@@ -41,7 +41,7 @@ func newIronRig(t *testing.T) *ironRig {
 	r.serve(proxy)
 	t.Cleanup(func() { r.server.CloseClientConnections(); r.server.Close() })
 	r.config = func() string { return "networkName: " + ironNetwork + "\nclusterName: blue\n" }
-	r.cluster = fake.NewClientset(r.workload()...)
+	r.cluster = fake.NewClientset(append(r.workload(), systemNamespace())...)
 	r.changeContainer(func(c *corev1.Container) {
 		c.Args = append(c.Args, "--cloud-provider=ironcore", "--configure-cloud-routes=false",
 			"--ironcore-kubeconfig=/etc/thalassa-ccm/credentials/kubeconfig")

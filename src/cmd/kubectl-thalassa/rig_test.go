@@ -97,10 +97,16 @@ func newRig(t *testing.T) *rig {
 			t.Error(err)
 		}
 	})
-	r.cluster = fake.NewClientset(r.workload()...)
+	r.cluster = fake.NewClientset(append(r.workload(), systemNamespace())...)
 	r.addNode("a")
 	r.addNode("b")
 	return r
+}
+
+// systemNamespace is the namespace whose UID is that of the cluster.
+func systemNamespace() *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system",
+		UID: "6f1c1a52-0000-4000-8000-000000000001"}}
 }
 
 // thalassaConfig is the cloud-config for the emulated cloud.

@@ -58,7 +58,7 @@ func newRig(t *testing.T, c Cloud) *rig {
 func (r *rig) start() {
 	r.Helper()
 	r.process.End()
-	r.offered = r.cloud.New()
+	r.offered = r.identified()
 	r.process.Begin(r.cluster, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
 		if r.offered.SetInformers != nil {
 			r.offered.SetInformers(factory)
@@ -76,6 +76,15 @@ func (r *rig) start() {
 		}, err
 	})
 	workerpooltest.Pass(time.Minute)
+}
+
+// identified returns the cloud for a process, with the UID of the cluster.
+func (r *rig) identified() *cloud.Cloud {
+	offered := r.cloud.New()
+	if offered.ClusterIdentity != nil {
+		offered.ClusterIdentity.SetUID("6f1c1a52-0000-4000-8000-000000000001")
+	}
+	return offered
 }
 
 // controllers creates all controllers, with the default periods of their flags.
@@ -96,7 +105,7 @@ func (r *rig) controllers(factory informers.SharedInformerFactory) ([]func(conte
 	services, err := service.New(service.Options{Provider: r.offered.LoadBalancers,
 		Behaviour: r.offered.LoadBalancerBehaviour, Changes: r.offered.Changes, Client: r.cluster,
 		Services: core.Services(), Nodes: core.Nodes(), EndpointSlices: factory.Discovery().V1().EndpointSlices(),
-		Recorder: recorder})
+		Identity: r.offered.ClusterIdentity, Recorder: recorder})
 	if err != nil {
 		return nil, err
 	}

@@ -63,6 +63,8 @@ type Options struct {
 	Services       coreinformers.ServiceInformer
 	Nodes          coreinformers.NodeInformer
 	EndpointSlices discoveryinformers.EndpointSliceInformer
+	// Identity tells the objects of two clusters with the same key apart; may be nil.
+	Identity cloud.ClusterIdentity
 	// Recorder records events about Services.
 	Recorder record.EventRecorder
 }
@@ -78,6 +80,8 @@ type Controller struct {
 	queue     *priorityqueue.Queue
 	states    stateStore // by the key of the Service
 	orphanSet orphanSet
+	identity  cloud.ClusterIdentity
+	foreign   foreignSet
 	nodeSync  nodeSync
 	changes   cloud.Changes
 	recovered cloud.Recovery
@@ -94,7 +98,7 @@ func New(o Options) (*Controller, error) {
 	c := &Controller{
 		reconciler: reconciler{provider: o.Provider, behaviour: o.Behaviour, recorder: o.Recorder,
 			metrics: newMetrics()},
-		client: o.Client, services: o.Services.Lister(),
+		client: o.Client, services: o.Services.Lister(), identity: o.Identity,
 		nodeSet: newNodeSet(o.Nodes.Lister(), o.Provider.Identify), changes: o.Changes, recovered: o.Recovered,
 		writer: writer{services: o.Client.CoreV1()}, queue: priorityqueue.New(queueName, minRetryDelay, maxRetryDelay),
 		checks: workqueue.NewTypedDelayingQueue[string](),

@@ -92,7 +92,7 @@ func (c *Controller) findOrphans(ctx context.Context) error {
 		_, one.otherClass = known[uid]
 		c.handleOrphan(ctx, uid, one, len(confirmed) > len(inUse))
 	}
-	return nil
+	return c.findForeign(ctx, known)
 }
 
 // enqueueLeftovers queues a Service that needs no load balancer but still has objects in the cloud, although its

@@ -39,6 +39,8 @@ const (
 	reasonNotRepaired = "LoadBalancerNotRepaired"
 	// reasonOrphaned: an object in the cloud belongs to a Service that does not exist any more.
 	reasonOrphaned = "LoadBalancerOrphaned"
+	// reasonForeign: objects have the key of this cluster, and another cluster has made them.
+	reasonForeign = "LoadBalancerOfAnotherCluster"
 	// reasonNoReadyEndpoints: there is no endpoint that can receive traffic.
 	reasonNoReadyEndpoints = "NoReadyEndpoints"
 	// reasonEndpointsExcluded: all ready endpoints are on nodes that are excluded from load balancers.

@@ -52,6 +52,7 @@ type fakeBalancer struct {
 	state    string    // "" is "creating" and then "ready"
 	parts    int       // the number of parts that have to be deleted first
 	retained bool      // it is retained when its Service is deleted
+	proven   bool      // it has the UID of this cluster
 }
 
 func newFakeCloud() *fakeCloud { return &fakeCloud{balancers: map[types.UID]*fakeBalancer{}} }
@@ -256,7 +257,8 @@ func (p *fakeCloud) ListManaged(context.Context) ([]cloud.ManagedObject, error) 
 	var owned []cloud.ManagedObject
 	for _, uid := range slices.Sorted(maps.Keys(p.balancers)) {
 		owned = append(owned, cloud.ManagedObject{Service: p.balancers[uid].owner, UID: uid, Kind: "load balancer",
-			Name: p.balancers[uid].owner.Name, Identity: p.balancers[uid].address, Retained: p.balancers[uid].retained})
+			Name: p.balancers[uid].owner.Name, Identity: p.balancers[uid].address, Retained: p.balancers[uid].retained,
+			Proven: p.balancers[uid].proven})
 	}
 	return owned, nil
 }

@@ -166,6 +166,8 @@ func (m *metrics) collectFrom(c *Controller) {
 			c.states.byState),
 		gauge.New(subsystem+"_orphans", "Number of objects in the cloud that belong to Services that do not exist any "+
 			"more.", "kind", c.orphanSet.byKind),
+		gauge.New(subsystem+"_foreign", "Number of objects in the cloud that have the key of this cluster and the UID "+
+			"of another one.", "kind", c.foreign.byKind),
 		gauge.Total(subsystem+"_targets", "Total number of targets of the load balancers of all Services.",
 			total(func(s *snapshot) int { return s.targets })),
 		gauge.Total(subsystem+"_drifted", "Number of Services whose load balancer was changed in the cloud and is not "+

@@ -123,7 +123,11 @@ func (c *Controller) handleOrphan(ctx context.Context, uid types.UID, one *orpha
 	unlabelled := slices.ContainsFunc(one.objects, func(object cloud.ManagedObject) bool { return object.Unlabelled })
 	removable := c.behaviour.RemoveOrphans && !one.otherClass && !retained && !unlabelled &&
 		deleted.Name != "" && deleted.Namespace != ""
-	remove := removable && !most
+	doubt := ""
+	if removable && !most {
+		doubt = c.doubt(ctx, one)
+	}
+	remove := removable && !most && doubt == ""
 	if !one.reported {
 		one.reported = true
 		advice := "Delete it in the cloud, or set loadBalancer.removeOrphans to true."
@@ -138,6 +142,9 @@ func (c *Controller) handleOrphan(ctx context.Context, uid types.UID, one *orpha
 			advice = "It lost its labels, so nothing of this Service is deleted. Delete all of it in the cloud."
 		case remove:
 			advice = "It is being deleted, as configured."
+		case doubt != "":
+			advice = "The objects are not deleted, although removeOrphans is set: " + doubt + ". If no other cluster " +
+				"uses them, delete them with kubectl thalassa orphans delete --force."
 		case c.behaviour.RemoveOrphans:
 			advice = "It is not deleted, although removeOrphans is set, because most objects that this cluster has " +
 				"in the cloud belong to no Service, or because its labels are incomplete. Check that the program " +
@@ -152,6 +159,15 @@ func (c *Controller) handleOrphan(ctx context.Context, uid types.UID, one *orpha
 	if c.orphanSet.decide(one, remove, removable && most); remove {
 		c.queue.Enqueue(orphanPrefix+string(uid), priorityqueue.Relaxed, 0)
 	}
+}
+
+// doubt returns why an orphan may belong to another cluster; "" if it does not.
+func (c *Controller) doubt(ctx context.Context, one *orphan) string {
+	nodes, err := c.nodeSet.nodes.List(labels.Everything())
+	if err != nil {
+		return fmt.Sprintf("the Nodes are not known: %v", err)
+	}
+	return Doubt(ctx, c.identity, one.objects, nodes, c.provider.Identify)
 }
 
 // decide records whether an orphan should be deleted, or is held.

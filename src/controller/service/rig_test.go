@@ -32,6 +32,7 @@ type rig struct {
 	cluster         *fake.Clientset
 	behaviour       cloud.LoadBalancerBehaviour
 	changes         cloud.Changes // of the cloud; may be nil
+	identity        cloud.ClusterIdentity
 	process         *workerpooltest.Process
 	controller      *Controller
 	generation      int
@@ -76,7 +77,7 @@ func (r *rig) startWith(provider cloud.LoadBalancers, workers int) {
 			return nil, err
 		}
 		r.controller, err = New(Options{Provider: provider, Behaviour: r.behaviour, Changes: r.changes,
-			Client: r.cluster, Recorder: recorder,
+			Identity: r.identity, Client: r.cluster, Recorder: recorder,
 			Services: factory.Core().V1().Services(), Nodes: factory.Core().V1().Nodes(),
 			EndpointSlices: factory.Discovery().V1().EndpointSlices()})
 		return func(ctx context.Context) { r.controller.Run(ctx, workers) }, err

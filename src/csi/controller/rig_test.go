@@ -18,6 +18,7 @@ import (
 	listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/volume"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
@@ -41,6 +42,7 @@ type rig struct {
 	nodes    cache.Indexer
 	machines map[string]string // identities by the names of the Nodes
 	api      Kubernetes        // of the next process; nil: there was no earlier process
+	uid      *cloud.ClusterUID // of the next process; nil: it is not known
 }
 
 // withRig runs a test in virtual time. The cloud has the Nodes worker-1 and worker-2.
@@ -115,7 +117,8 @@ func (r *rig) restartBy(network http.RoundTripper, rate int) {
 	r.Helper()
 	cloud := r.client(network, rate)
 	region := func(context.Context) (string, error) { return emulator.DefaultRegion, nil }
-	r.Controller = New(Options{Storage: storage.New(cloud, region), Region: region,
+	cluster := storage.Cluster{Key: "k8s-test", UID: r.uid}
+	r.Controller = New(Options{Storage: storage.New(cloud, cluster, region), Region: region,
 		Nodes: ClusterNodes{Lister: listers.NewNodeLister(r.nodes),
 			Inventory: inventory.New(cloud, inventory.Scope{VPC: emulator.DefaultVPC})},
 		Owner: volume.Owner{Driver: "csi.test", Cluster: "k8s-test"}, Kubernetes: r.api})
@@ -273,7 +276,7 @@ func (r *rig) snapshots() []resource.Snapshot {
 // observer reads the cloud without faults and without a cache.
 func (r *rig) observer() *storage.Storage {
 	r.emulator.ClearFaults()
-	return storage.New(r.client(r.emulator.Transport(), 0), r.Region)
+	return storage.New(r.client(r.emulator.Transport(), 0), storage.Cluster{}, r.Region)
 }
 
 // only is the one volume that the cloud has.

@@ -65,6 +65,7 @@ type controllerProcess struct {
 	machines   *inventory.Inventory
 	services   *services
 	cluster    kubernetes.Interface
+	uid        *cloud.ClusterUID
 	controller *controller.Controller
 	version    string
 	nodes      cache.SharedIndexInformer
@@ -95,7 +96,8 @@ func newControllerProcess(e Environment, flags common, configFile string) (*cont
 		read := func() (secret.Secrets, error) { return config.ReadSecrets(from) }
 		p.reloader = connection.NewReloader(secrets, read, p.adopt(config.VPCIdentity), reload.OwnPod(e.Getenv))
 	}
-	volumes := storage.New(api, regionOf(p.machines))
+	p.uid = cloud.NewClusterUID(config.FormerClusterUIDs)
+	volumes := storage.New(api, storage.Cluster{Key: config.Cluster, UID: p.uid}, regionOf(p.machines))
 	if err := p.offer(e, volumes); err != nil {
 		return nil, err
 	}
@@ -147,9 +149,15 @@ func (p *controllerProcess) adopt(vpc string) func(context.Context, secret.Secre
 	return func(ctx context.Context, secrets secret.Secrets) error {
 		return p.cloud.Adopt(ctx, secrets, func(ctx context.Context, candidate *client.Client) error {
 			machines := inventory.New(candidate, inventory.Scope{VPC: vpc})
-			return storage.New(candidate, regionOf(machines)).Probe(ctx)
+			return storage.New(candidate, storage.Cluster{}, regionOf(machines)).Probe(ctx)
 		})
 	}
+}
+
+// identify reads the UID of the cluster. It returns false if the context has ended.
+func (p *controllerProcess) identify(ctx context.Context) bool {
+	p.uid.Set(cloud.AwaitClusterUID(ctx, p.cluster))
+	return ctx.Err() == nil
 }
 
 // run serves until the context ends, and then finishes the writes that were sent.
@@ -163,7 +171,7 @@ func (p *controllerProcess) run(ctx context.Context) error {
 		func(ctx context.Context) error { return p.services.serveHTTP(ctx, p.flags.http) },
 		func(ctx context.Context) error {
 			// Without the Nodes, volumes would be detached from machines on which no Node seems to run.
-			if !cache.WaitForCacheSync(ctx.Done(), p.nodes.HasSynced) {
+			if !cache.WaitForCacheSync(ctx.Done(), p.nodes.HasSynced) || !p.identify(ctx) {
 				return nil
 			}
 			return p.services.serveSocket(ctx, p.flags.endpoint, func(s *grpc.Server) {

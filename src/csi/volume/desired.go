@@ -48,9 +48,23 @@ func (o Owner) MayDelete(kind, id string, labels resource.Labels) error {
 	if o.mayOwn(labels) {
 		return nil
 	}
+	if err := o.checkUID(kind, id, labels); err != nil {
+		return err
+	}
 	return status.Errorf(codes.FailedPrecondition, "%s %s is not deleted, because its labels do not say that it "+
 		"belongs to this cluster (%s=%s, %s=%s); use the reclaim policy Retain, or add the labels if it belongs to "+
 		"this cluster", kind, id, label.CSIDriverName, o.Driver, label.CSICluster, o.Cluster)
+}
+
+// checkUID returns a FailedPrecondition error for an object of another cluster with the same name.
+func (o Owner) checkUID(kind, id string, labels resource.Labels) error {
+	uid := label.UIDOf(labels[label.CSICluster], o.Cluster)
+	if uid == "" {
+		return nil
+	}
+	return status.Errorf(codes.FailedPrecondition, "%s %s is neither used nor deleted, because its annotation %s is "+
+		"%s, the UID of another cluster with the name %q; if this cluster replaces the other one, add the UID to "+
+		"formerClusterUIDs in the configuration of the driver", kind, id, label.ClusterUID, uid, o.Cluster)
 }
 
 // mayOwn reports whether this driver created an object with the labels for this cluster, or the former driver created
@@ -97,6 +111,9 @@ func (o Owner) Adopted(v resource.Volume, name string) (bool, error) {
 func (o Owner) checkUnowned(v resource.Volume, next string) error {
 	if v.Labels[label.CSIDriver] == "" && v.Labels[label.CSIDriverName] == "" && v.Labels[label.CSICluster] == "" {
 		return nil
+	}
+	if err := o.checkUID("volume", v.ID, v.Labels); err != nil {
+		return err
 	}
 	return status.Errorf(codes.FailedPrecondition, "volume %s belongs to cluster %q and driver %q, as its labels say, "+
 		"and this is cluster %q with driver %q; %s", v.ID, v.Labels[label.CSICluster], v.Labels[label.CSIDriverName],

@@ -18,6 +18,7 @@ import (
 // Config is what all load balancers of a cluster have in common.
 type Config struct {
 	Cluster   string // the name of the cluster, as labels and annotations have it
+	UID       *cloud.ClusterUID
 	Namespace string // of the objects in IronCore
 	Network   string // the network of the machines
 	Prefix    string // the parent of the addresses of internal load balancers; "" if there is none
@@ -63,13 +64,19 @@ const (
 	reasonSettings   = "UnsupportedSetting"
 	reasonAnnotation = "InvalidAnnotation"
 	reasonInterface  = "NoNetworkInterface"
+	// reasonAnotherCluster: the load balancer of the Service has the UID of another cluster.
+	reasonAnotherCluster = "LoadBalancerOfAnotherCluster"
 )
 
 // Compare returns the difference between the desired and the actual load balancer of a Service. The error is that
 // another Service or cluster has the load balancer.
 func Compare(c Config, r Request) (cloud.Comparison, error) {
 	actual, err := ownLoadBalancer(c, r.Service, r.Observed.LoadBalancers)
-	if err != nil {
+	switch {
+	case errors.Is(err, errAnotherCluster):
+		return cloud.Comparison{Exists: true, Refused: cloud.AlreadyReported(err), Notices: []cloud.Notice{
+			{Topic: cloud.Settings, Reason: reasonAnotherCluster, Message: err.Error()}}}, nil
+	case err != nil:
 		return cloud.Comparison{}, err
 	}
 	targets, asked := r.targets(actual), newAnnotations().read(r.Service)
@@ -115,7 +122,7 @@ func ownLoadBalancer(c Config, service *corev1.Service,
 	var own *networkingv1alpha1.LoadBalancer
 	for _, one := range all {
 		err := c.checkOwner(service, one)
-		if err != nil && one.Name == label.LoadBalancerName(service) {
+		if err != nil && (one.Name == label.LoadBalancerName(service) || errors.Is(err, errAnotherCluster)) {
 			return nil, err
 		}
 		if err == nil && (own == nil || published(service, one) || !published(service, own)) {
@@ -128,6 +135,9 @@ func ownLoadBalancer(c Config, service *corev1.Service,
 // ErrOtherOwner is the error for a load balancer that has the name of a Service's, and belongs to another one.
 var ErrOtherOwner = errors.New("the load balancer belongs to another Service")
 
+// errAnotherCluster is the error for a load balancer of a Service that another cluster with the same name has written.
+var errAnotherCluster = errors.New("another cluster with the same clusterName in its cloud-config has written it")
+
 // checkOwner returns an error unless the load balancer belongs to the Service: its annotation has the UID of the
 // Service, or it has no such annotation and nothing else contradicts.
 func (c Config) checkOwner(service *corev1.Service, balancer *networkingv1alpha1.LoadBalancer) error {
@@ -139,11 +149,29 @@ func (c Config) checkOwner(service *corev1.Service, balancer *networkingv1alpha1
 	}
 	// Two clusters that were restored from the same backup have Services with the same UID.
 	if same && label.MayBe(owner.Cluster, c.Cluster) {
-		return nil
+		if !c.isForeign(owner) {
+			return nil
+		}
+		return fmt.Errorf("LoadBalancer %s/%s has the name of this Service, and %w: its annotation %s is %s. It is "+
+			"not changed, and no other one is created. If this cluster replaces the other one, add this UID to "+
+			"formerClusterUIDs in the cloud-config. If both exist, give the newer one another clusterName",
+			c.Namespace, balancer.Name, errAnotherCluster, label.ClusterUID, owner.ClusterUID)
 	}
 	return fmt.Errorf("%w: the annotations of LoadBalancer %s/%s name the Service %s with the UID %q in the cluster "+
 		"%q; it is not changed: delete it in IronCore if nothing uses it", ErrOtherOwner, c.Namespace, balancer.Name,
 		owner.Service, owner.UID, owner.Cluster)
+}
+
+// isForeign reports whether the owner is in another cluster with the same name.
+func (c Config) isForeign(owner label.Owner) bool { return c.UID.IsForeign(string(owner.ClusterUID)) }
+
+// Manages reports whether an object is of this cluster, as its annotations say completely, or of another one with the
+// same name.
+func (c Config) Manages(balancer *networkingv1alpha1.LoadBalancer) (ours, foreign bool) {
+	owner := label.OwnerOf(balancer)
+	named := owner.Cluster == c.Cluster && owner.UID != "" && balancer.Spec.NetworkRef.Name == c.Network
+	foreign = named && c.isForeign(owner)
+	return named && !foreign, foreign
 }
 
 // published reports whether the status of the Service has an address of the load balancer.

@@ -224,7 +224,7 @@ func (c Config) isOwnRouting(service *corev1.Service, all []*networkingv1alpha1.
 		}
 	}
 	owner := label.OwnerOf(routing)
-	return label.MayBe(owner.Cluster, c.Cluster) &&
+	return label.MayBe(owner.Cluster, c.Cluster) && !c.isForeign(owner) &&
 		(owner.UID == service.UID || owner.UID == "" && routing.Name == label.LoadBalancerName(service))
 }
 

@@ -22,6 +22,8 @@ type Config struct {
 	PrefixName  string `yaml:"prefixName"`  // the parent of the Prefixes of internal load balancers; may be empty
 	// ClusterName is the value of the label kubernetes.io/cluster on the cluster's objects.
 	ClusterName string `yaml:"clusterName"`
+	// FormerClusterUIDs are the UIDs of clusters whose objects this one takes over, separated by commas; may be empty.
+	FormerClusterUIDs string `yaml:"formerClusterUIDs"`
 	// Namespace contains the cluster's objects; empty: the namespace of the kubeconfig's context.
 	Namespace    string       `yaml:"namespace"`
 	LoadBalancer LoadBalancer `yaml:"loadBalancer"`

@@ -103,7 +103,8 @@ func TestProblems(t *testing.T) {
 		"misspelt": {required + "prefixNmae: x",
 			[]string{`prefixNmae: unknown key in line 3; did you mean "prefixName"?`}},
 		"key of the other cloud": {required + "vpcIdentity: x", []string{"vpcIdentity: unknown key in line 3; " +
-			"known here are api, clusterName, instancesV2, loadBalancer, namespace, networkName, prefixName"}},
+			"known here are api, clusterName, formerClusterUIDs, instancesV2, loadBalancer, namespace, networkName, " +
+			"prefixName"}},
 		"limit of the other cloud": {required + "loadBalancer: {maxTargets: 5}", []string{
 			"loadBalancer.maxTargets: unknown key in line 3; known here are creationPollTimeout, drift, " +
 				"removeOrphans"}},

@@ -39,6 +39,7 @@ func clusterKeys() []config.Key {
 				"--cluster-name is not needed; if it is set, it must have the same value.",
 			Rule: config.Matching(labelPattern, "the value of a label: at most 63 letters, digits and - _ ., with a "+
 				"letter or a digit at both ends")},
+		config.FormerUIDs("clusterName", "0.1.0"),
 		{Path: "namespace", Since: "0.1.0", Example: "my-namespace",
 			Default: "the namespace of the current context of --ironcore-kubeconfig",
 			Effect: "The namespace of IronCore's API server that contains the objects of the cluster. There is an " +

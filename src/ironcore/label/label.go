@@ -50,11 +50,17 @@ const (
 	RoutingFieldManager = "loadbalancers.networking.ironcore.dev"
 )
 
+// ClusterUID is the annotation of load balancers and their routings with the UID of the namespace kube-system of the
+// cluster that has written them last.
+const ClusterUID = "k8s.thalassa.cloud/cluster-uid"
+
 // Owner is the Service that a load balancer belongs to, as its annotations name it. Missing ones are "".
 type Owner struct {
 	Cluster string
 	Service types.NamespacedName
 	UID     types.UID
+	// ClusterUID is the UID of the cluster.
+	ClusterUID types.UID
 }
 
 // OwnerOf returns the owner of a load balancer.
@@ -62,7 +68,8 @@ func OwnerOf(balancer metav1.Object) Owner {
 	annotations := balancer.GetAnnotations()
 	return Owner{
 		Cluster: annotations[ClusterName], UID: types.UID(annotations[ServiceUID]),
-		Service: types.NamespacedName{Namespace: annotations[ServiceNamespace], Name: annotations[ServiceName]},
+		Service:    types.NamespacedName{Namespace: annotations[ServiceNamespace], Name: annotations[ServiceName]},
+		ClusterUID: types.UID(annotations[ClusterUID]),
 	}
 }
 
@@ -75,7 +82,8 @@ func MayBe(written, cluster string) bool {
 	return written == "" || written == cluster || written == DefaultCluster
 }
 
-// Annotations returns the annotations that name the owner.
+// Annotations returns the annotations that name the owner, without the UID of the cluster: it is written with them, and
+// is no reason to write.
 func (o Owner) Annotations() map[string]string {
 	return map[string]string{
 		ClusterName: o.Cluster, ServiceName: o.Service.Name, ServiceNamespace: o.Service.Namespace,

@@ -128,7 +128,8 @@ func (d desired) compareWithNone(service *corev1.Service, o Observed, managed *m
 		return false
 	}
 	if uncertain := o.Recognised.refusal(d.labels); uncertain != nil && adopts.Value == "" {
-		found.Notices = append(found.Notices, settingNotice(reasonUncertain, sentence(uncertain.Error())))
+		found.Notices = append(found.Notices, settingNotice(o.Recognised.reason(),
+			sentence(uncertain.Error())))
 		found.Refused, found.Exists, found.Plan = cloud.AlreadyReported(uncertain), true, d.planMachines(o)
 		return false
 	}

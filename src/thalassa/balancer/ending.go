@@ -148,6 +148,11 @@ func (o Observed) remainingText() string {
 		if found.Labels[label.Managed] == "false" {
 			continue // it was released
 		}
+		if found.clusterUID != "" {
+			all = append(all, fmt.Sprintf("Load balancer %s (%s) remains in the cloud: its annotation %s is the UID "+
+				"of another cluster (%s).", found.Name, found.ID, label.ClusterUID, found.clusterUID))
+			continue
+		}
 		all = append(all,
 			fmt.Sprintf("Load balancer %s (%s) remains in the cloud: %s. If it belonged to this Service, delete it "+
 				"there.", found.Name, found.ID, found.why))

@@ -182,26 +182,27 @@ func ManagedObjects(all []resource.LoadBalancer, groups []resource.TargetGroup,
 	securityGroups []resource.SecurityGroup, unlabelled []resource.LoadBalancer) []cloud.ManagedObject {
 	owned := make([]cloud.ManagedObject, 0, len(all)+len(groups)+len(securityGroups))
 	for _, balancer := range all {
-		one := owner(balancer.Labels, kindBalancer, balancer.Name, balancer.ID, balancer.Status)
+		one := owner(balancer.Labels, balancer.Annotations, kindBalancer, balancer.Name, balancer.ID, balancer.Status)
 		one.Retained = lastAppliedOf(balancer.Annotations).has(settingRetain)
 		owned = append(owned, one)
 	}
 	owned = append(owned, unlabelledOf(groups, unlabelled)...)
 	for _, group := range groups {
-		owned = append(owned, owner(group.Labels, kindGroup, group.Name, group.ID, ""))
+		owned = append(owned, owner(group.Labels, group.Annotations, kindGroup, group.Name, group.ID, ""))
 	}
 	for _, group := range securityGroups {
-		owned = append(owned, owner(group.Labels, kindSecurityGroup, group.Name, group.ID, group.Status))
+		owned = append(owned, owner(group.Labels, group.Annotations, kindSecurityGroup, group.Name, group.ID,
+			group.Status))
 	}
 	return slices.DeleteFunc(owned, func(one cloud.ManagedObject) bool { return one.UID == "" })
 }
 
-// owner returns the Service that an object with these labels belongs to.
-func owner(labels resource.Labels, kind, name, identity, state string) cloud.ManagedObject {
+// owner returns the Service that an object with these labels and annotations belongs to.
+func owner(labels, annotations resource.Labels, kind, name, identity, state string) cloud.ManagedObject {
 	return cloud.ManagedObject{
 		Service: types.NamespacedName{Namespace: labels[label.ServiceNamespace], Name: labels[label.ServiceName]},
-		UID:     types.UID(labels[label.ServiceUID]),
-		Kind:    kind, Name: name, Identity: identity, State: state,
+		UID:     types.UID(labels[label.ServiceUID]), ClusterUID: types.UID(annotations[label.ClusterUID]),
+		Kind: kind, Name: name, Identity: identity, State: state,
 	}
 }
 
@@ -218,7 +219,7 @@ func unlabelledOf(groups []resource.TargetGroup, balancers []resource.LoadBalanc
 			of := labels[listener.TargetGroup]
 			deleted := &corev1.Service{ObjectMeta: metav1.ObjectMeta{UID: types.UID(of[label.ServiceUID])}}
 			if deleted.UID != "" && balancer.Name == cloudprovider.DefaultLoadBalancerName(deleted) {
-				one := owner(of, kindBalancer, balancer.Name, balancer.ID, balancer.Status)
+				one := owner(of, balancer.Annotations, kindBalancer, balancer.Name, balancer.ID, balancer.Status)
 				one.Unlabelled = true
 				found = append(found, one)
 				break

@@ -19,6 +19,8 @@ const (
 	reasonLabelsLost = "LabelsLost"
 	// reasonUncertain: a load balancer may be the Service's, but its labels do not say so.
 	reasonUncertain = "LoadBalancerUncertain"
+	// reasonAnotherCluster: the Service's load balancer has the UID of another cluster.
+	reasonAnotherCluster = "LoadBalancerOfAnotherCluster"
 )
 
 // Recognition contains load balancers of the VPC that resemble the Service's and lack its labels.
@@ -33,6 +35,8 @@ type possibleMatch struct {
 	why       string // why it may be the Service's, and why this is uncertain
 	otherwise string // what to do if the load balancer is not the Service's
 	foreign   bool   // its labels are those of another owner
+	// clusterUID is the UID of another cluster with the same key that the load balancer has; "" if it has none.
+	clusterUID string
 }
 
 // ServiceTraits are the properties, other than labels, by which a Service's load balancer is recognised.
@@ -89,8 +93,11 @@ func (t ServiceTraits) classify(balancer resource.LoadBalancer) (certain bool, m
 	})
 	like := named || asked || related || listens
 	ours := (named || related || listens) && len(t.Addresses) == 0 && lastAppliedOf(balancer.Annotations).created
-	match = possibleMatch{LoadBalancer: balancer, otherwise: "give it another name"}
+	match = possibleMatch{LoadBalancer: balancer, otherwise: "give it another name",
+		clusterUID: label.UIDOf(balancer.Labels[label.Cluster], t.labels[label.Cluster])}
 	switch other := t.otherOwner(balancer); {
+	case match.clusterUID != "" && (related || addressed && like):
+		match.foreign, match.why = true, "it has the UID of another cluster"
 	case other != "" && addressed && like:
 		match.foreign, match.why = true, fmt.Sprintf("it has the Service's address, and %s is not the Service's", other)
 	case other != "":
@@ -212,10 +219,31 @@ func labelledFor(labels, owner resource.Labels) bool {
 		label.Managed: owner[label.Managed], label.ServiceUID: owner[label.ServiceUID]})
 }
 
+// ofAnotherCluster describes a load balancer with the key of this cluster and the UID of another one, and how to go on.
+func (p possibleMatch) ofAnotherCluster() error {
+	return fmt.Errorf("load balancer %s (%s) has the labels of this Service, and its annotation %s is %s, the UID of "+
+		"another cluster with the same value of cluster in its cloud-config. It is not changed, and no other load "+
+		"balancer is created. If this cluster replaces the other one, add the UID to formerClusterUIDs in the "+
+		"cloud-config. If both exist, give the newer one another value of cluster", p.Name, p.ID, label.ClusterUID,
+		p.clusterUID)
+}
+
+// reason returns the reason of the notice about a refusal.
+func (r Recognition) reason() string {
+	if slices.ContainsFunc(r.possible, func(p possibleMatch) bool { return p.clusterUID != "" }) {
+		return reasonAnotherCluster
+	}
+	return reasonUncertain
+}
+
 // refusal returns why no load balancer is created, and what to do; nil if nothing prevents it.
 func (r Recognition) refusal(owner resource.Labels) error {
 	var all []error
 	for _, found := range r.possible {
+		if found.clusterUID != "" {
+			all = append(all, found.ofAnotherCluster())
+			continue
+		}
 		text := fmt.Sprintf("load balancer %s (%s) may belong to this Service: %s. No other load balancer is "+
 			"created, and this one is not changed. If it belongs to the Service, set these labels on it in the "+
 			"cloud: %s=%s, %s=%s, %s=%s.",

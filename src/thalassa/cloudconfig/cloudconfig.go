@@ -32,6 +32,8 @@ type Config struct {
 	DefaultSubnet    string      `yaml:"defaultSubnet"` // identity or slug; empty: found in the VPC
 	// Cluster is the cluster's identity, a label of all its cloud objects.
 	Cluster string `yaml:"cluster"`
+	// FormerClusterUIDs are the UIDs of clusters whose objects this one takes over, separated by commas; may be empty.
+	FormerClusterUIDs string `yaml:"formerClusterUIDs"`
 	// ClusterCIDR are the networks of all pods, one or one of each family; may be empty.
 	ClusterCIDR      string            `yaml:"clusterCIDR"`
 	AdditionalLabels map[string]string `yaml:"additionalLabels"` // put on all cloud objects

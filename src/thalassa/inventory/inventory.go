@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sync/singleflight"
 	"golang.org/x/time/rate"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/store"
@@ -76,6 +77,7 @@ type Inventory struct {
 	prefixes      []string           // of the labels of machines that are stored
 	owned         resource.Labels    // of load balancers and target groups of this cluster
 	owner         string             // label whose value identifies the owner of a load balancer or target group
+	uid           *cloud.ClusterUID
 }
 
 // Scope describes which objects are read.
@@ -85,13 +87,16 @@ type Scope struct {
 	Owned resource.Labels
 	// OwnerLabel is the label whose value identifies one owner among them.
 	OwnerLabel string
+	// UID tells objects of this cluster from those of another one with the same labels; nil does not.
+	UID *cloud.ClusterUID
 	// MachineLabels are the prefixes of the labels of machines that are stored; others are dropped.
 	MachineLabels []string
 }
 
 // New returns an empty inventory. It sends no request.
-func New(cloud *client.Client, scope Scope) *Inventory {
-	i := &Inventory{cloud: cloud, vpc: scope.VPC, owned: scope.Owned, owner: scope.OwnerLabel,
+func New(api *client.Client, scope Scope) *Inventory {
+	i := &Inventory{cloud: api, vpc: scope.VPC, owned: scope.Owned, owner: scope.OwnerLabel,
+		uid:                scope.UID,
 		prefixes:           scope.MachineLabels,
 		expectations:       store.NewTTLCache[time.Time](expectationTTL),
 		knownOwners:        store.NewTTLCache[time.Time](expectationTTL),
@@ -168,7 +173,8 @@ func (i *Inventory) LoadBalancerByID(ctx context.Context, id string) (resource.L
 // TargetGroupByID requests the target group of the VPC with the identity, in the same way.
 func (i *Inventory) TargetGroupByID(ctx context.Context, id string) (resource.TargetGroup, bool, error) {
 	return store.ByID(ctx, i.cloud, iaas.TargetGroupEndpoint, id, func(g groupItem) (resource.TargetGroup, bool) {
-		return g.object(), g.VPC.Identity == i.vpc
+		group, _ := i.targetGroupInVPC(g)
+		return group, g.VPC.Identity == i.vpc
 	})
 }
 
@@ -209,6 +215,7 @@ func (i *Inventory) getLoadBalancer(ctx context.Context, id string) (resource.Lo
 // one that lost its labels is found among them.
 func (i *Inventory) loadBalancerInVPC(lb balancerItem) (resource.LoadBalancer, bool) {
 	balancer := lb.object()
+	balancer.Labels = i.seen(balancer.Labels, balancer.Annotations)
 	return balancer, lb.VPC.Identity == i.vpc && !gone(balancer.Status)
 }
 
@@ -248,9 +255,11 @@ func (i *Inventory) getTargetGroup(ctx context.Context, id string) (resource.Tar
 	return store.GetOne(ctx, i.cloud, iaas.TargetGroupEndpoint, id, i.targetGroupInVPC)
 }
 
-// targetGroupInVPC reports whether it is in the VPC, and has no label of another cluster.
+// targetGroupInVPC reports whether it is in the VPC, and has no label of a cluster with another key.
 func (i *Inventory) targetGroupInVPC(g groupItem) (resource.TargetGroup, bool) {
-	return g.object(), g.VPC.Identity == i.vpc && !i.ofOtherCluster(g.Labels)
+	group := g.object()
+	group.Labels = i.seen(group.Labels, group.Annotations)
+	return group, g.VPC.Identity == i.vpc && !i.ofOtherCluster(g.Labels)
 }
 
 // inVPC is the only filter of requests; labels are filtered here. It is not documented when the cloud's filter by

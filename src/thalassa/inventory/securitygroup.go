@@ -112,7 +112,9 @@ func (i *Inventory) getSecurityGroup(ctx context.Context, id string) (resource.S
 
 // securityGroupInVPC reports whether it is in the VPC and exists.
 func (i *Inventory) securityGroupInVPC(g securityGroupItem) (resource.SecurityGroup, bool) {
-	return g.SecurityGroup, i.inVPCOrUnknown(g.VPC) && !gone(g.Status)
+	group := g.SecurityGroup
+	group.Labels = i.seen(group.Labels, group.Annotations)
+	return group, i.inVPCOrUnknown(g.VPC) && !gone(g.Status)
 }
 
 // securityGroupItem is as much of the API's security group as is needed.

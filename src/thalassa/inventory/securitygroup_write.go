@@ -32,6 +32,9 @@ func bodyOf(g resource.SecurityGroup, version *int, vpc string) securityGroupBod
 func (i *Inventory) CreateSecurityGroup(ctx context.Context, group resource.SecurityGroup) (resource.SecurityGroup,
 	error) {
 	i.securityGroups.use()
+	if err := i.sign("security group "+group.Name, group.Labels, &group.Annotations); err != nil {
+		return resource.SecurityGroup{}, err
+	}
 	created, err := client.Post[securityGroupItem](client.Optional(ctx), i.cloud, iaas.SecurityGroupEndpoint,
 		bodyOf(group, nil, i.vpc))
 	if err = store.RequireIdentity(err, created.ID, "security group "+group.Name); err != nil {
@@ -46,26 +49,34 @@ func (i *Inventory) CreateSecurityGroup(ctx context.Context, group resource.Secu
 // UpdateSecurityGroup replaces a security group if it still has the version of from: otherwise the error is
 // client.ErrConflict, and the store is invalidated.
 func (i *Inventory) UpdateSecurityGroup(ctx context.Context, from, to resource.SecurityGroup) error {
+	if err := i.sign("security group "+from.ID, to.Labels, &to.Annotations); err != nil {
+		return err
+	}
 	updated, err := client.Put[securityGroupItem](client.Optional(ctx), i.cloud, iaas.SecurityGroupEndpoint+"/"+from.ID,
 		bodyOf(to, &from.Version, ""))
 	if err != nil {
 		return i.securityGroups.WriteError(err)
 	}
+	i.storeUpdated(from, to, updated.Version)
+	if updated.ID != from.ID || updated.Version == 0 {
+		i.securityGroups.Invalidate() // the answer lacks the new version
+	}
+	return nil
+}
+
+// storeUpdated stores an update of a security group, which has the version now.
+func (i *Inventory) storeUpdated(from, to resource.SecurityGroup, version int) {
 	i.securityGroups.Change(from.ID, func(latest resource.SecurityGroup, known bool) (resource.SecurityGroup,
 		store.Outcome) {
 		if !known {
 			latest = from
 		}
-		if latest.Version > updated.Version && updated.Version > 0 {
+		if latest.Version > version && version > 0 {
 			return latest, store.Untouched // a list already contains a later change by others
 		}
-		to.ID, to.Slug, to.Status, to.Version = from.ID, latest.Slug, latest.Status, updated.Version
+		to.ID, to.Slug, to.Status, to.Version = from.ID, latest.Slug, latest.Status, version
 		return to, store.Stored
 	})
-	if updated.ID != from.ID || updated.Version == 0 {
-		i.securityGroups.Invalidate() // the answer lacks the new version
-	}
-	return nil
 }
 
 // DeleteSecurityGroup deletes a security group. The cloud refuses this (client.ErrConflict) while the group is attached

@@ -20,6 +20,9 @@ const statusDeleted = "deleted"
 // CreateLoadBalancer creates a load balancer with its listeners. The cloud sets identities, addresses and status.
 func (i *Inventory) CreateLoadBalancer(ctx context.Context, create resource.NewLoadBalancer) (resource.LoadBalancer,
 	error) {
+	if err := i.sign("load balancer "+create.Name, create.Labels, &create.Annotations); err != nil {
+		return resource.LoadBalancer{}, err
+	}
 	created, err := client.Post[balancerItem](ctx, i.cloud, iaas.LoadbalancerEndpoint, newBalancerBody(create))
 	if err = store.RequireIdentity(err, created.ID, "load balancer "+create.Name); err != nil {
 		i.expectAfter(create.Labels[i.owner], err)
@@ -37,6 +40,9 @@ func (i *Inventory) CreateLoadBalancer(ctx context.Context, create resource.NewL
 // UpdateLoadBalancer changes a load balancer to the values of to, except its listeners. The API replaces the object as
 // a whole, so to also contains the values that do not change.
 func (i *Inventory) UpdateLoadBalancer(ctx context.Context, from, to resource.LoadBalancer) error {
+	if err := i.sign("load balancer "+from.ID, to.Labels, &to.Annotations); err != nil {
+		return err
+	}
 	if _, err := client.Put[client.Ignored](ctx, i.cloud, iaas.LoadbalancerEndpoint+"/"+from.ID,
 		updateOf(from, to)); err != nil {
 		return i.balancerWriteError(err, to)
@@ -138,6 +144,9 @@ func (i *Inventory) changeListeners(balancer string, change func(resource.LoadBa
 
 // CreateTargetGroup creates a target group without machines.
 func (i *Inventory) CreateTargetGroup(ctx context.Context, group resource.TargetGroup) (resource.TargetGroup, error) {
+	if err := i.sign("target group "+group.Name, group.Labels, &group.Annotations); err != nil {
+		return resource.TargetGroup{}, err
+	}
 	created, err := client.Post[groupItem](ctx, i.cloud, iaas.TargetGroupEndpoint, struct {
 		resource.TargetGroup
 		VPC string `json:"vpc"`
@@ -154,12 +163,14 @@ func (i *Inventory) CreateTargetGroup(ctx context.Context, group resource.Target
 // UpdateTargetGroup replaces a target group's own fields, except its machines. The official client's type leaves out a
 // health check that is nil; here it is null.
 func (i *Inventory) UpdateTargetGroup(ctx context.Context, group, update resource.TargetGroup) error {
-	_, err := client.Put[client.Ignored](ctx, i.cloud, iaas.TargetGroupEndpoint+"/"+group.ID, struct {
+	if err := i.sign("target group "+group.ID, update.Labels, &update.Annotations); err != nil {
+		return err
+	}
+	if _, err := client.Put[client.Ignored](ctx, i.cloud, iaas.TargetGroupEndpoint+"/"+group.ID, struct {
 		resource.TargetGroup
 		TargetSelector map[string]string     `json:"targetSelector"`
 		HealthCheck    *resource.HealthCheck `json:"healthCheck"`
-	}{groupBodyOf(update), update.TargetSelector, update.HealthCheck})
-	if err != nil {
+	}{groupBodyOf(update), update.TargetSelector, update.HealthCheck}); err != nil {
 		return i.writeError(err)
 	}
 	i.groups.Change(group.ID, func(latest resource.TargetGroup, known bool) (resource.TargetGroup, store.Outcome) {

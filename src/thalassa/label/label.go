@@ -1,6 +1,8 @@
 // Package label has the names of the labels and annotations that this cloud's objects and Nodes have.
 package label
 
+import "strings"
+
 const (
 	// Domain is the domain of the labels and annotations that are this cloud's.
 	Domain = "k8s.thalassa.cloud"
@@ -21,6 +23,26 @@ const (
 	ServicePort      = Reserved + "kubernetes-service-port"
 	ServiceProtocol  = Reserved + "kubernetes-service-protocol"
 )
+
+// ClusterUID is an annotation on objects of a cluster: the UID of the namespace kube-system of the cluster that has
+// written the object last.
+const ClusterUID = Reserved + "cluster-uid"
+
+// ofUID separates a key from a UID. No key of a cluster contains it.
+const ofUID = "#"
+
+// WithUID returns the value of the label Cluster by which the objects of another cluster with the same key are told
+// from those of this cluster. It is never written to the cloud.
+func WithUID(key, uid string) string { return key + ofUID + uid }
+
+// UIDOf returns the UID in a value that WithUID has made for the key; "" if it is another value.
+func UIDOf(value, key string) string {
+	uid, with := strings.CutPrefix(value, key+ofUID)
+	if !with {
+		return ""
+	}
+	return uid
+}
 
 // Labels on volumes and snapshots. They are those of the CSI driver that this one replaces, and must never change.
 const (

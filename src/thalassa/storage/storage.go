@@ -27,6 +27,7 @@ const typeAge = time.Hour
 // Storage contains the volumes and snapshots of a region. It is safe for concurrent use.
 type Storage struct {
 	cloud     *client.Client
+	cluster   Cluster
 	region    func(context.Context) (string, error)
 	volumes   *store.Store[resource.Volume]
 	snapshots *store.Store[resource.Snapshot]
@@ -35,9 +36,10 @@ type Storage struct {
 	expectations *store.TTLCache[time.Time]
 }
 
-// New returns empty storage. It sends no request. region returns the slug of the region.
-func New(cloud *client.Client, region func(context.Context) (string, error)) *Storage {
-	s := &Storage{cloud: cloud, region: region, expectations: store.NewTTLCache[time.Time](store.AbsentTTL)}
+// New returns empty storage of a cluster. It sends no request. region returns the slug of the region.
+func New(cloud *client.Client, cluster Cluster, region func(context.Context) (string, error)) *Storage {
+	s := &Storage{cloud: cloud, cluster: cluster, region: region,
+		expectations: store.NewTTLCache[time.Time](store.AbsentTTL)}
 	s.volumes = store.New("volumes", s.listVolumes, func(v resource.Volume) string { return v.ID },
 		func(v resource.Volume) []string { return []string{nameKey(v.Name)} })
 	s.volumes.Deleting, s.volumes.Get = resource.Volume.Deleting, s.getVolume
@@ -191,7 +193,7 @@ func (s *Storage) listVolumes(ctx context.Context) ([]resource.Volume, error) {
 		return nil, err
 	}
 	return client.List(ctx, s.cloud, iaas.VolumeEndpoint, filter, func(v volumeItem) (resource.Volume, bool) {
-		return v.object(), v.in(region)
+		return s.volumeOf(v), v.in(region)
 	})
 }
 
@@ -201,7 +203,7 @@ func (s *Storage) getVolume(ctx context.Context, id string) (resource.Volume, bo
 		return resource.Volume{}, false, err
 	}
 	return store.GetOne(ctx, s.cloud, iaas.VolumeEndpoint, id, func(v volumeItem) (resource.Volume, bool) {
-		return v.object(), v.in(region)
+		return s.volumeOf(v), v.in(region)
 	})
 }
 
@@ -212,7 +214,7 @@ func (s *Storage) requestVolume(ctx context.Context, id string) (resource.Volume
 		return resource.Volume{}, false, err
 	}
 	return store.ByID(ctx, s.cloud, iaas.VolumeEndpoint, id, func(v volumeItem) (resource.Volume, bool) {
-		return v.object(), v.in(region)
+		return s.volumeOf(v), v.in(region)
 	})
 }
 
@@ -222,7 +224,7 @@ func (s *Storage) listSnapshots(ctx context.Context) ([]resource.Snapshot, error
 		return nil, err
 	}
 	return client.List(ctx, s.cloud, iaas.SnapshotEndpoint, filter,
-		func(snap snapshotItem) (resource.Snapshot, bool) { return snap.object(), snap.in(region) })
+		func(snap snapshotItem) (resource.Snapshot, bool) { return s.snapshotOf(snap), snap.in(region) })
 }
 
 func (s *Storage) getSnapshot(ctx context.Context, id string) (resource.Snapshot, bool, error) {
@@ -231,7 +233,7 @@ func (s *Storage) getSnapshot(ctx context.Context, id string) (resource.Snapshot
 		return resource.Snapshot{}, false, err
 	}
 	return store.GetOne(ctx, s.cloud, iaas.SnapshotEndpoint, id, func(snap snapshotItem) (resource.Snapshot, bool) {
-		return snap.object(), snap.in(region)
+		return s.snapshotOf(snap), snap.in(region)
 	})
 }
 
@@ -242,7 +244,7 @@ func (s *Storage) requestSnapshot(ctx context.Context, id string) (resource.Snap
 		return resource.Snapshot{}, false, err
 	}
 	return store.ByID(ctx, s.cloud, iaas.SnapshotEndpoint, id, func(snap snapshotItem) (resource.Snapshot, bool) {
-		return snap.object(), snap.in(region)
+		return s.snapshotOf(snap), snap.in(region)
 	})
 }
 

@@ -55,7 +55,7 @@ func (r *rig) restart(region string) {
 		Secrets: secret.Secrets{Credentials: secret.Credentials{PersonalAccessToken: emulator.DefaultToken}},
 	})
 	r.ok(err)
-	r.Storage = New(cloud, func(context.Context) (string, error) { return region, nil })
+	r.Storage = New(cloud, Cluster{}, func(context.Context) (string, error) { return region, nil })
 }
 
 func (r *rig) ok(err error) {

@@ -23,8 +23,9 @@ func (s *Storage) CreateVolume(ctx context.Context, v resource.Volume) (resource
 	if err != nil {
 		return resource.Volume{}, err
 	}
-	body := iaas.CreateVolume{Name: v.Name, Description: v.Description, Labels: v.Labels, Annotations: v.Annotations,
-		Size: int(v.Size), CloudRegionIdentity: region, VolumeTypeIdentity: v.Type}
+	body := iaas.CreateVolume{Name: v.Name, Description: v.Description, Labels: v.Labels,
+		Annotations: s.cluster.signed(v.Labels, v.Annotations), Size: int(v.Size), CloudRegionIdentity: region,
+		VolumeTypeIdentity: v.Type}
 	if v.Snapshot != "" {
 		body.RestoreFromSnapshotId = &v.Snapshot
 	}
@@ -74,9 +75,12 @@ func (s *Storage) update(ctx context.Context, id string, change func(*resource.V
 	case !exists:
 		return fmt.Errorf("volume %s: %w", id, client.ErrNotFound)
 	}
+	if err := s.cluster.checkOurs("volume "+id, v.Labels); err != nil {
+		return err
+	}
 	change(&v)
-	body := iaas.UpdateVolume{Name: v.Name, Description: v.Description, Labels: v.Labels, Annotations: v.Annotations,
-		Size: int(v.Size), DeleteProtection: v.DeleteProtection}
+	body := iaas.UpdateVolume{Name: v.Name, Description: v.Description, Labels: v.Labels,
+		Annotations: s.cluster.signed(v.Labels, v.Annotations), Size: int(v.Size), DeleteProtection: v.DeleteProtection}
 	if _, err := client.Put[client.Ignored](ctx, s.cloud, iaas.VolumeEndpoint+"/"+v.ID, body); err != nil {
 		return s.volumes.WriteError(err)
 	}
@@ -143,7 +147,8 @@ func (s *Storage) DetachVolume(ctx context.Context, v resource.Volume, machine s
 func (s *Storage) CreateSnapshot(ctx context.Context, snap resource.Snapshot, description string) (resource.Snapshot,
 	error) {
 	created, err := client.Post[snapshotItem](ctx, s.cloud, iaas.SnapshotEndpoint, iaas.CreateSnapshotRequest{
-		Name: snap.Name, Description: description, Labels: snap.Labels, Annotations: snap.Annotations,
+		Name: snap.Name, Description: description, Labels: snap.Labels,
+		Annotations:    s.cluster.signed(snap.Labels, snap.Annotations),
 		VolumeIdentity: snap.Volume,
 	})
 	if err = store.RequireIdentity(err, created.ID, "snapshot "+snap.Name); err != nil {
