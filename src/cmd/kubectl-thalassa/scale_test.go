@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	cloudproviderapi "k8s.io/cloud-provider/api"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 	"github.com/thalassa-cloud/thalassa-ccm/src/plugin"
@@ -37,7 +38,8 @@ func (r *rig) addMany(services, nodes int) {
 			InvolvedObject: corev1.ObjectReference{Kind: "Service", Namespace: "shop", Name: name}})
 	}
 	for i := range nodes {
-		add(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("many-%04d", i)}})
+		add(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("many-%04d", i)},
+			Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: cloudproviderapi.TaintExternalCloudProvider}}}})
 	}
 }
 

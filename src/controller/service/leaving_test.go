@@ -37,8 +37,9 @@ func otherController(s *corev1.Service) {
 		Status: metav1.ConditionTrue})
 }
 
-// TestServiceThatLeaves: however and whenever a Service stops to need a load balancer of this controller, a minute after
-// its deletion neither the cloud nor the Service has anything of this controller. What another controller wrote stays.
+// TestServiceThatLeaves: however and whenever a Service stops to need a load balancer of this controller, a minute
+// after its deletion neither the cloud nor the Service has anything of this controller. What another controller wrote
+// stays.
 func TestServiceThatLeaves(t *testing.T) {
 	clusterIP := becomes(corev1.ServiceTypeClusterIP, "")
 	classed := becomes(corev1.ServiceTypeLoadBalancer, otherClass)
@@ -94,12 +95,13 @@ func TestServiceThatLeaves(t *testing.T) {
 		},
 		"and the process stops before the last write": func(r *rig, changes changes) {
 			crashed := false
-			r.cluster.PrependReactor("patch", "services", func(action clienttesting.Action) (bool, runtime.Object, error) {
+			forbid := func(action clienttesting.Action) (bool, runtime.Object, error) {
 				patch, ok := action.(clienttesting.PatchAction)
 				last := ok && (strings.Contains(string(patch.GetPatch()), "finalizers") ||
 					strings.Contains(string(patch.GetPatch()), `"$patch":"delete"`))
 				return last && !crashed, nil, errUnavailable
-			})
+			}
+			r.cluster.PrependReactor("patch", "services", forbid)
 			for _, change := range changes {
 				r.changeService("web", change)
 				r.waitForSync()
@@ -182,8 +184,9 @@ func TestConfiguredClassChanges(t *testing.T) {
 }
 
 // TestForeignFinalizer: a finalizer of another controller, which has the same name, stays in a Service that this
-// controller never managed, whatever happens to the Service, before and after a restart. If the cloud has objects of the
-// Service, as after the change from a controller without conditions, they are deleted, and the finalizer is removed.
+// controller never managed, whatever happens to the Service, before and after a restart. If the cloud has objects of
+// the Service, as after the change from a controller without conditions, they are deleted, and the finalizer is
+// removed.
 func TestForeignFinalizer(t *testing.T) {
 	for _, exists := range []bool{false, true} {
 		inRig(t, func(r *rig) {

@@ -81,8 +81,8 @@ func (s *serviceState) latest(service *corev1.Service) *corev1.Service {
 	return &latest
 }
 
-// withFinalizer returns a copy of a Service with the finalizer, and with a condition, by which the finalizer is known to
-// be this controller's.
+// withFinalizer returns a copy of a Service with the finalizer, and with a condition, which shows that the finalizer is
+// this controller's.
 func withFinalizer(service *corev1.Service) *corev1.Service {
 	changed := service.DeepCopy()
 	changed.Finalizers = append(changed.Finalizers, helpers.LoadBalancerCleanupFinalizer)
@@ -98,8 +98,8 @@ func ensureCondition(service *corev1.Service) {
 	}
 }
 
-// claim writes a condition of this controller into a Service that has none, and removes the addresses from the status if
-// all of them are those of this controller's load balancer. It returns the Service as written.
+// claim writes a condition of this controller into a Service that has none, and removes the addresses from the status
+// if all of them are those of this controller's load balancer. It returns the Service as written.
 func (w writer) claim(ctx context.Context, s *serviceState, service *corev1.Service,
 	own corev1.LoadBalancerStatus) (*corev1.Service, error) {
 	desired := service.DeepCopy()
@@ -159,8 +159,8 @@ func (w writer) addFinalizerOnce(s *serviceState, service *corev1.Service) func(
 }
 
 // release removes the conditions, the addresses and the finalizer from a Service that has no objects in the cloud any
-// more. If the Service may be another controller's and has addresses, these and the finalizer are that controller's, and
-// stay. It returns a conflict if the Service has changed since it was read: it may need a load balancer again, and then
+// more. If the Service may be another controller's and has addresses, these and the finalizer are that controller's,
+// and stay. It returns a conflict if the Service has changed since it was read: it may need a load balancer again, and then
 // needs the finalizer.
 func (w writer) release(ctx context.Context, s *serviceState, service *corev1.Service, role role) error {
 	service = s.latest(service)

@@ -78,7 +78,7 @@ func cloudKeys() []config.Key {
 			Rule: config.Matching(labelPattern,
 				"an identity of this cluster, unique in the organisation, like \"k8s-…\": "+
 					"at most 63 letters, digits and - _ .")},
-		config.FormerUIDs("cluster", "0.2.0"),
+		config.FormerUIDs("cluster", "0.1.0"),
 		{Path: "clusterCIDR", Since: "0.1.0", Example: `"10.244.0.0/16,fd00:244::/48"`,
 			Default: "the value of the flag --cluster-cidr",
 			Effect: "The network of all pods: one network, or one of each IP family. It is required for routes and " +
