@@ -117,8 +117,8 @@ func TestConditionsPage(t *testing.T) {
 	var documented []string
 	for _, row := range rows(t, "Conditions") {
 		reasons := quoted(row[len(row)-1])
-		if len(reasons) < 2 {
-			t.Errorf("%s has the reasons %q only", row[0], reasons)
+		if len(reasons) == 0 {
+			t.Errorf("%s has no reason", row[0])
 		}
 		documented = append(documented, reasons...)
 	}

@@ -126,8 +126,11 @@ func (b *balancers) Apply(ctx context.Context, service *corev1.Service, plan clo
 	return made, err
 }
 
-// takesTime reports whether the cloud goes on with the work after it has accepted the write.
+// takesTime reports whether the cloud goes on with the work after it has accepted the write, or may have.
 func takesTime(tried cloud.Attempt) bool {
+	if tried.Err != nil && !client.Uncertain(tried.Err) {
+		return false
+	}
 	switch tried.Operation.Object.(type) {
 	case balancer.CreateLoadBalancer, balancer.DeleteLoadBalancer:
 		return true

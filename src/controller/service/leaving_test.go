@@ -1,6 +1,8 @@
 package service
 
 import (
+	"errors"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -9,10 +11,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/cloud-provider/service/helpers"
-
-	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 const otherClass = "example.com/theirs"
@@ -117,9 +118,9 @@ func TestServiceThatLeaves(t *testing.T) {
 				inRig(t, func(r *rig) {
 					r.startWithService(1)
 					change(r, one.changes)
-					if len(one.changes) > 0 && !one.foreign {
+					if len(one.changes) > 0 {
 						<-time.After(time.Minute)
-						r.wantReleased(false)
+						r.wantReleased(one.foreign)
 					}
 					r.deleteService("web")
 					<-time.After(time.Minute)
@@ -184,27 +185,83 @@ func TestConfiguredClassChanges(t *testing.T) {
 }
 
 // TestForeignFinalizer: a finalizer of another controller, which has the same name, stays in a Service that this
-// controller never managed, whatever happens to the Service, before and after a restart. If the cloud has objects of
-// the Service, as after the change from a controller without conditions, they are deleted, and the finalizer is
-// removed.
+// controller never managed, before and after a restart, also while it is not certain that the cloud has no objects of
+// the Service, and during an outage, and there is no event. If the cloud has objects of the Service, as after the
+// change from a controller without conditions, they are deleted, and the finalizer is removed, also if the first lists
+// of the process lack them.
 func TestForeignFinalizer(t *testing.T) {
-	for _, exists := range []bool{false, true} {
-		inRig(t, func(r *rig) {
-			r.behaviour.Drift = cloud.Off
-			r.addService("web", func(s *corev1.Service) {
-				s.Spec.Type = corev1.ServiceTypeClusterIP
-				s.Finalizers = []string{helpers.LoadBalancerCleanupFinalizer}
+	for name, tt := range map[string]struct{ exists, late, uncertain, outage bool }{
+		"it has nothing": {}, "it has nothing after a minute": {uncertain: true}, "an outage": {outage: true},
+		"it has objects": {exists: true}, "it has objects, which are listed late": {exists: true, late: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inRig(t, func(r *rig) {
+				web := r.addService("web", func(s *corev1.Service) {
+					s.Spec.Type = corev1.ServiceTypeClusterIP
+					s.Finalizers = []string{helpers.LoadBalancerCleanupFinalizer}
+				})
+				r.addService("other")
+				left := map[types.UID]*fakeBalancer{web.UID: {address: "192.0.2.9", owner: types.NamespacedName{
+					Namespace: web.Namespace, Name: web.Name}}}
+				if tt.exists && !tt.late {
+					maps.Copy(r.cloud.balancers, left)
+				}
+				if tt.uncertain {
+					r.cloud.confirmed = time.Now().Add(time.Minute)
+				}
+				if tt.outage {
+					r.cloud.deleteErr = errUnavailable
+				}
+				r.start(1)
+				if tt.late {
+					r.cloud.set(func(p *fakeCloud) { maps.Copy(p.balancers, left) })
+				}
+				<-time.After(3 * driftPeriod)
+				r.cloud.set(func(p *fakeCloud) { p.deleteErr = nil })
+				r.stop()
+				r.start(1)
+				want(r, "load balancers", len(r.cloud.contents()), 1)
+				want(r, "has the finalizer", helpers.HasLBFinalizer(r.service("web")), !tt.exists)
+				want(r, "has conditions", hasConditions(r.service("web")), false)
+				for _, event := range r.fullEvents() {
+					if strings.HasPrefix(event, "Warning") {
+						t.Errorf("event %q", event)
+					}
+				}
 			})
-			if exists {
-				r.cloud.balancers["uid-web-1"] = &fakeBalancer{address: "192.0.2.1", parts: 1}
-				r.cloud.dropsUpdates = true
-			}
-			r.start(1)
-			r.stop()
-			r.cloud.set(func(p *fakeCloud) { clear(p.balancers) })
-			r.start(1)
-			want(r, "has the finalizer", helpers.HasLBFinalizer(r.service("web")), !exists)
-			want(r, "has conditions", hasConditions(r.service("web")), false)
 		})
 	}
+}
+
+// TestDeletedByHandAfterAnotherClass: a Service that is not managed any more because of the configuration, and whose
+// load balancer was deleted in the cloud, can be deleted.
+func TestDeletedByHandAfterAnotherClass(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.startWithService(1)
+		r.stop()
+		r.behaviour.Class, r.behaviour.OnlyClass = otherClass, true
+		r.start(1)
+		r.cloud.set(func(p *fakeCloud) { clear(p.balancers) })
+		r.deleteService("web")
+		<-time.After(time.Minute)
+		r.wantReleased(false)
+	})
+}
+
+// TestServiceVanishesBeforeItIsClaimed: if the finalizer is removed by hand at the moment of the claim, the load
+// balancer is deleted nevertheless.
+func TestServiceVanishesBeforeItIsClaimed(t *testing.T) {
+	inRig(t, func(r *rig) {
+		web := r.addService("web", becomes(corev1.ServiceTypeClusterIP, ""), func(s *corev1.Service) {
+			s.Finalizers = []string{helpers.LoadBalancerCleanupFinalizer}
+		})
+		r.cloud.balancers[web.UID] = &fakeBalancer{address: "192.0.2.9"}
+		vanish := func(clienttesting.Action) (bool, runtime.Object, error) {
+			return true, nil, errors.Join(apierrors.NewNotFound(corev1.Resource("services"), "web"),
+				r.cluster.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("services"), "shop", "web"))
+		}
+		r.cluster.PrependReactor("patch", "services", vanish)
+		r.start(1)
+		want(r, "load balancers", len(r.cloud.contents()), 0)
+	})
 }

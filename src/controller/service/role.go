@@ -2,7 +2,6 @@ package service
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cloud-provider/service/helpers"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
@@ -25,14 +24,15 @@ const (
 
 // roleOf returns the role of a Service. Known means that this process has managed it, or has found objects of it.
 //
-// The conditions of this controller prove that it managed the Service: they are written together with the finalizer,
-// whose name all controllers share.
+// A Service of another class that has the class with which it was managed is not managed because of a change of the
+// configuration: nothing is deleted before it is deleted or gets another class.
 func roleOf(b cloud.LoadBalancerBehaviour, service *corev1.Service, known bool) role {
 	deleted := service.DeletionTimestamp != nil
 	mayHave := known || hasConditions(service) || helpers.HasLBFinalizer(service)
+	changed := known || isManaged(service) && !hasRecordedClass(service)
 	switch {
 	case service.Spec.Type != corev1.ServiceTypeLoadBalancer && mayHave,
-		hasOtherClass(b, service) && (known || hasChangedClass(service) || deleted && mayHave):
+		hasOtherClass(b, service) && (changed || deleted && mayHave):
 		return roleLeaving
 	case service.Spec.Type != corev1.ServiceTypeLoadBalancer, hasOtherClass(b, service):
 		return roleUnmanaged
@@ -42,15 +42,6 @@ func roleOf(b cloud.LoadBalancerBehaviour, service *corev1.Service, known bool) 
 		return roleDeleting
 	}
 	return roleUnmanaged
-}
-
-// hasChangedClass reports whether a Service of another class certainly got that class after it was managed. The class
-// changes only with the type, and the API server removes the addresses then. Otherwise the configured class may be what
-// has changed, and nothing is deleted.
-func hasChangedClass(service *corev1.Service) bool {
-	provisioned, _ := findCondition(service.Status.Conditions, conditionProvisioned)
-	return provisioned.Status == metav1.ConditionTrue && provisioned.ObservedGeneration != service.Generation &&
-		len(service.Status.LoadBalancer.Ingress) == 0
 }
 
 // hasOtherClass reports whether a Service has a load balancer of another class.

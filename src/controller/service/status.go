@@ -27,6 +27,9 @@ import (
 
 // Types of the conditions on Services, besides the topics of notices.
 const (
+	// conditionManaged: this controller manages the Service. It exists as long as the finalizer of this controller, and
+	// records what the next process has to know about the Service.
+	conditionManaged = "LoadBalancerManaged"
 	// conditionProvisioned: the cloud reports that the load balancer is ready, and the status contains its addresses.
 	conditionProvisioned = "LoadBalancerProvisioned"
 	// conditionSynced: the cloud contains what the Service requests.
@@ -41,6 +44,7 @@ const (
 	reasonWaiting         = "Waiting"
 	reasonConditionFailed = "Failed"
 	reasonAsWanted        = "AsWanted"
+	reasonManaged         = "Managed"
 )
 
 // Bounds of the messages of conditions, in bytes; the API server takes 32768. Messages of
@@ -81,41 +85,13 @@ func (s *serviceState) latest(service *corev1.Service) *corev1.Service {
 	return &latest
 }
 
-// withFinalizer returns a copy of a Service with the finalizer, and with a condition, which shows that the finalizer is
+// withFinalizer returns a copy of a Service with the finalizer, and with the condition that shows that the finalizer is
 // this controller's.
 func withFinalizer(service *corev1.Service) *corev1.Service {
 	changed := service.DeepCopy()
 	changed.Finalizers = append(changed.Finalizers, helpers.LoadBalancerCleanupFinalizer)
-	ensureCondition(changed)
+	recordManaged(changed, nil)
 	return changed
-}
-
-// ensureCondition adds a condition to a Service that has none of this controller.
-func ensureCondition(service *corev1.Service) {
-	if !hasConditions(service) {
-		meta.SetStatusCondition(&service.Status.Conditions, metav1.Condition{Type: conditionProvisioned,
-			Status: metav1.ConditionUnknown, Reason: reasonWaiting, ObservedGeneration: service.Generation})
-	}
-}
-
-// claim writes a condition of this controller into a Service that has none, and removes the addresses from the status
-// if all of them are those of this controller's load balancer. It returns the Service as written.
-func (w writer) claim(ctx context.Context, s *serviceState, service *corev1.Service,
-	own corev1.LoadBalancerStatus) (*corev1.Service, error) {
-	desired := service.DeepCopy()
-	ensureCondition(desired)
-	if !slices.ContainsFunc(service.Status.LoadBalancer.Ingress, func(one corev1.LoadBalancerIngress) bool {
-		return !slices.ContainsFunc(own.Ingress, func(other corev1.LoadBalancerIngress) bool {
-			return one.IP == other.IP && one.Hostname == other.Hostname
-		})
-	}) {
-		desired.Status.LoadBalancer = corev1.LoadBalancerStatus{}
-	}
-	if err := w.patch(ctx, s, service, desired, service.ResourceVersion); err != nil {
-		return nil, fmt.Errorf("writing to Service %s that its load balancer is being removed: %w",
-			klog.KObj(service), err)
-	}
-	return s.latest(desired), nil
 }
 
 // addFinalizer adds the finalizer, with which the Service exists until the cloud has no objects of it any more. It
@@ -158,17 +134,28 @@ func (w writer) addFinalizerOnce(s *serviceState, service *corev1.Service) func(
 	}
 }
 
+// claim records that a Service is this controller's, and that these addresses are. It returns the Service as written.
+func (w writer) claim(ctx context.Context, s *serviceState, service *corev1.Service,
+	own corev1.LoadBalancerStatus) (*corev1.Service, error) {
+	desired := service.DeepCopy()
+	recordManaged(desired, &own)
+	if err := w.patch(ctx, s, service, desired, service.ResourceVersion); err != nil {
+		return nil, fmt.Errorf("recording that Service %s has a load balancer to remove: %w", klog.KObj(service), err)
+	}
+	return s.latest(desired), nil
+}
+
 // release removes the conditions, the addresses and the finalizer from a Service that has no objects in the cloud any
-// more. If the Service may be another controller's and has addresses, these and the finalizer are that controller's,
-// and stay. It returns a conflict if the Service has changed since it was read: it may need a load balancer again, and then
-// needs the finalizer.
+// more. If the Service may be another controller's, addresses and finalizer stay unless they are this controller's. It
+// returns a conflict if the Service has changed since it was read: it may need a load balancer again, and then needs
+// the finalizer.
 func (w writer) release(ctx context.Context, s *serviceState, service *corev1.Service, role role) error {
 	service = s.latest(service)
 	desired := service.DeepCopy()
 	desired.Status.Conditions = slices.DeleteFunc(desired.Status.Conditions, func(one metav1.Condition) bool {
 		return slices.Contains(conditionTypes(), one.Type)
 	})
-	if role == roleDeleting || len(service.Status.LoadBalancer.Ingress) == 0 {
+	if role == roleDeleting || hasOwnFinalizer(service) {
 		desired.Status.LoadBalancer = corev1.LoadBalancerStatus{}
 		desired.Finalizers = slices.DeleteFunc(desired.Finalizers, func(one string) bool {
 			return one == helpers.LoadBalancerCleanupFinalizer
@@ -190,6 +177,9 @@ func (w writer) writeStatus(ctx context.Context, s *serviceState, service *corev
 	}
 	for _, condition := range conditions {
 		meta.SetStatusCondition(&desired.Status.Conditions, condition)
+	}
+	if helpers.HasLBFinalizer(desired) {
+		recordManaged(desired, addresses)
 	}
 	if err := w.patch(ctx, s, service, desired, ""); err != nil {
 		return fmt.Errorf("writing the status of Service %s: %w", klog.KObj(service), err)
@@ -234,7 +224,7 @@ func (w writer) patch(ctx context.Context, s *serviceState, from, to *corev1.Ser
 
 // conditionTypes returns the types of the conditions that this controller writes.
 func conditionTypes() []string {
-	return []string{conditionProvisioned, conditionSynced, conditionDrifted, string(cloud.Settings),
+	return []string{conditionManaged, conditionProvisioned, conditionSynced, conditionDrifted, string(cloud.Settings),
 		string(cloud.Nodes)}
 }
 

@@ -128,38 +128,39 @@ const (
 // remove deletes what the cloud has of a Service that needs no load balancer of this controller any more, and then
 // releases the Service.
 func (c *Controller) remove(ctx context.Context, s *serviceState, service *corev1.Service, role role) error {
-	s.service = service
-	if role == roleLeaving {
-		claimed, err := c.claim(ctx, s, service)
-		if err != nil || claimed == nil {
+	if role == roleLeaving && !isManaged(s.latest(service)) {
+		claimed, err := c.claim(ctx, s, s.latest(service))
+		switch {
+		case apierrors.IsNotFound(err): // the Service is gone, its objects are not
+		case err != nil || claimed == nil:
 			return c.unlessChanged(err)
+		default:
+			service = claimed
 		}
-		service = claimed
 	}
+	s.service = service
 	if err := c.ensureDeleted(ctx, s, service); err != nil {
 		return err
 	}
 	return c.unlessChanged(c.writer.release(ctx, s, service, role))
 }
 
-// claim finds out what a Service that may be another controller's has from this one, and writes it into the status, so
-// that the next process knows it when the cloud has no objects any more: the conditions are there, and the addresses
-// are not, unless they are another controller's. It returns the Service as written; nil if it has nothing from this
-// controller.
+// claim finds out whether the cloud has objects of a Service that another controller may manage, and records it in the
+// Service before they are deleted: afterwards nothing else would show whose the finalizer is. It returns the Service as
+// written; nil if there is nothing to remove from it.
 func (c *Controller) claim(ctx context.Context, s *serviceState, service *corev1.Service) (*corev1.Service, error) {
-	service = s.latest(service)
-	managed := hasConditions(service)
-	if managed && len(service.Status.LoadBalancer.Ingress) == 0 {
+	found, err := c.planDelete(ctx, service, false)
+	switch {
+	case err != nil: // no event: the Service may have nothing to do with this controller
+		return nil, api.NewRetryError(err.Error(), minRetryDelay)
+	case found.Exists && found.State == "" && len(found.Plan) == 0 && found.Wait != nil && found.Wait.Within > 0:
+		return nil, api.NewRetryError(found.Wait.Message, found.Wait.Within) // it is not certain yet
+	case found.Exists:
+		return c.writer.claim(ctx, s, service, withValidAddresses(found).Status)
+	case hasConditions(service):
 		return service, nil
 	}
-	actual, err := c.planDelete(ctx, service, false)
-	if err != nil {
-		return nil, c.withRetryAfter(err)
-	}
-	if !actual.Exists && !managed {
-		return nil, nil
-	}
-	return c.writer.claim(ctx, s, service, withValidAddresses(actual).Status)
+	return nil, nil
 }
 
 // unlessChanged returns the error of a write to a Service. If the Service has changed since it was read, it returns an

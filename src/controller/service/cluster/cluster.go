@@ -18,7 +18,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -105,8 +104,8 @@ func (c *Cluster) Create(object Object) error {
 }
 
 // Change calls do with a copy of the object that has the type and name of like, and replaces the object with the copy.
-// As in the API server, the UID and the deletion timestamp do not change, and an object that is being deleted exists
-// until it has no finalizers.
+// As in the API server, the UID and the deletion timestamp do not change, an object that is being deleted exists until
+// it has no finalizers, and a Service of another type than LoadBalancer has neither a class nor addresses.
 func (c *Cluster) Change(like Object, do func(Object)) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -129,8 +128,8 @@ func (c *Cluster) change(like Object, change func(Object)) error {
 		return err
 	}
 	change(after)
-	if service, ok := after.(*corev1.Service); ok {
-		updateService(before, service)
+	if service, ok := after.(*corev1.Service); ok && service.Spec.Type != corev1.ServiceTypeLoadBalancer {
+		service.Spec.LoadBalancerClass, service.Status.LoadBalancer = nil, corev1.LoadBalancerStatus{}
 	}
 	after.SetUID(before.GetUID())
 	after.SetDeletionTimestamp(before.GetDeletionTimestamp())
@@ -138,17 +137,6 @@ func (c *Cluster) change(like Object, change func(Object)) error {
 		return c.remove(s, after)
 	}
 	return c.put(s, watch.Modified, after)
-}
-
-// updateService changes what the API server changes in an update of a Service: the generation if the specification
-// differs, and class and addresses if the type is not LoadBalancer any more.
-func updateService(before Object, after *corev1.Service) {
-	if after.Spec.Type != corev1.ServiceTypeLoadBalancer {
-		after.Spec.LoadBalancerClass, after.Status.LoadBalancer = nil, corev1.LoadBalancerStatus{}
-	}
-	if was, ok := before.(*corev1.Service); ok && !equality.Semantic.DeepEqual(was.Spec, after.Spec) {
-		after.Generation++
-	}
 }
 
 // Delete deletes the object that has the type and name of like. An object with finalizers gets a deletion timestamp.
