@@ -143,7 +143,7 @@ func TestNodesOfOtherClouds(t *testing.T) {
 	wantText(r, "the Nodes", shown.out, "Node elsewhere", "Node hybrid", "It is not a Node of this cloud",
 		"2 Nodes, 2 ready, 0 with problems.")
 	want(r, "exit code", shown.code, 0)
-	for _, line := range strings.Split(r.run("doctor").out, "\n") {
+	for line := range strings.SplitSeq(r.run("doctor").out, "\n") {
 		if strings.Contains(line, "elsewhere") || strings.Contains(line, "hybrid") {
 			t.Errorf("doctor shows %q", line)
 		}

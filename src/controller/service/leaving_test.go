@@ -38,25 +38,12 @@ func otherController(s *corev1.Service) {
 		Status: metav1.ConditionTrue})
 }
 
-// TestServiceThatLeaves: however and whenever a Service stops to need a load balancer of this controller, a minute
-// after its deletion neither the cloud nor the Service has anything of this controller. What another controller wrote
-// stays.
-func TestServiceThatLeaves(t *testing.T) {
-	clusterIP := becomes(corev1.ServiceTypeClusterIP, "")
-	classed := becomes(corev1.ServiceTypeLoadBalancer, otherClass)
-	type changes = []func(*corev1.Service)
-	ways := map[string]struct {
-		changes changes
-		foreign bool // another controller has written to it in the end
-	}{
-		"deletion":               {},
-		"type":                   {changes: changes{clusterIP}},
-		"ExternalName":           {changes: changes{becomes(corev1.ServiceTypeExternalName, "")}},
-		"class":                  {changes: changes{clusterIP, classed}},
-		"class, another follows": {changes{clusterIP, classed, otherController}, true},
-		"class and back to none": {changes: changes{clusterIP, classed, clusterIP}},
-	}
-	moments := map[string]func(r *rig, changes changes){
+// changes are made to a Service one after the other.
+type changes = []func(*corev1.Service)
+
+// moments are when a Service is changed.
+func moments() map[string]func(r *rig, changes changes) {
+	return map[string]func(r *rig, changes changes){
 		"slowly": func(r *rig, changes changes) {
 			for _, change := range changes {
 				r.changeService("web", change)
@@ -112,8 +99,27 @@ func TestServiceThatLeaves(t *testing.T) {
 			r.start(1)
 		},
 	}
+}
+
+// TestServiceThatLeaves: however and whenever a Service stops to need a load balancer of this controller, a minute
+// after its deletion neither the cloud nor the Service has anything of this controller. What another controller wrote
+// stays.
+func TestServiceThatLeaves(t *testing.T) {
+	clusterIP := becomes(corev1.ServiceTypeClusterIP, "")
+	classed := becomes(corev1.ServiceTypeLoadBalancer, otherClass)
+	ways := map[string]struct {
+		changes changes
+		foreign bool // another controller has written to it in the end
+	}{
+		"deletion":               {},
+		"type":                   {changes: changes{clusterIP}},
+		"ExternalName":           {changes: changes{becomes(corev1.ServiceTypeExternalName, "")}},
+		"class":                  {changes: changes{clusterIP, classed}},
+		"class, another follows": {changes{clusterIP, classed, otherController}, true},
+		"class and back to none": {changes: changes{clusterIP, classed, clusterIP}},
+	}
 	for way, one := range ways {
-		for moment, change := range moments {
+		for moment, change := range moments() {
 			t.Run(way+", "+moment, func(t *testing.T) {
 				inRig(t, func(r *rig) {
 					r.startWithService(1)

@@ -115,7 +115,7 @@ func (p *Provider) notFound(name string) error {
 	override := "--hostname-override"
 	for _, machine := range p.store.Machines.List() {
 		if own, _, _ := strings.Cut(machine.Name, "."); own == host && machine.Name != name {
-			override += "=" + machine.Name + ", if it runs on that machine"
+			override = fmt.Sprintf("--hostname-override=%s, if it runs on that machine", machine.Name)
 			break
 		}
 	}
