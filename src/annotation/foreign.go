@@ -56,6 +56,9 @@ type Foreign struct {
 	// Harmless are values with which nothing is asked for, in lower case. Case does not count, and an empty value asks
 	// for nothing either.
 	Harmless []string
+	// Unless are annotations, of that product too, that say what this one only implies: if the Service has one of them,
+	// nothing is asked for by this one. It is about a concept that limits who can connect.
+	Unless []string
 }
 
 // Own is what a provider has in place of other products' annotations about a concept.
@@ -115,7 +118,11 @@ func (r *Registry) ParseService(service *corev1.Service) (Values, []Problem) {
 
 // ForeignText ends a sentence that begins with the name of another product's annotation.
 func (r *Registry) ForeignText(f Foreign) string {
-	return fmt.Sprintf("is an annotation of %s and has no effect here; %s", f.Product, r.own[f.Concept].Instead)
+	instead, limits := r.own[f.Concept].Instead, ""
+	if len(f.Unless) > 0 {
+		limits = fmt.Sprintf(", where it limits who can connect if %s is missing,", f.Unless[0])
+	}
+	return fmt.Sprintf("is an annotation of %s%s and has no effect here; %s", f.Product, limits, instead)
 }
 
 // foreignNamed returns the annotation of another product with that full name.
@@ -137,8 +144,9 @@ func (r *Registry) foreignNamed(full string) (Foreign, bool) {
 // asks reports whether the annotation asks for something with this value.
 func (f Foreign) asks(value string, service *corev1.Service) bool {
 	text := lowerASCII(strings.TrimSpace(value))
+	has := func(name string) bool { _, given := service.Annotations[name]; return given }
 	switch {
-	case text == "" || slices.Contains(f.Harmless, text):
+	case text == "" || slices.Contains(f.Harmless, text) || slices.ContainsFunc(f.Unless, has):
 		return false
 	case f.Concept == AboutSources:
 		return !everywhere(text)
@@ -232,10 +240,13 @@ func lowerASCII(text string) string {
 }
 
 // Condition returns the CEL expression that is true when the annotation asks for something with a value, as
-// ParseService has it. text, everywhere and ranges are CEL expressions that give the value without spaces around it,
-// whether [EverywhereCondition] is true for it, and whether the Service has source ranges.
-func (f Foreign) Condition(text, everywhere, ranges string) string {
+// ParseService has it. text, everywhere, ranges and annotations are CEL expressions that give the value without spaces
+// around it, whether [EverywhereCondition] is true for it, whether the Service has source ranges, and its annotations.
+func (f Foreign) Condition(text, everywhere, ranges, annotations string) string {
 	condition := "!(" + among(append([]string{""}, f.Harmless...))(text+".lowerAscii()") + ")"
+	for _, name := range f.Unless {
+		condition += fmt.Sprintf(" && !(%q in %s)", name, annotations)
+	}
 	switch f.Concept {
 	case AboutSources:
 		return condition + " && !(" + everywhere + ")"

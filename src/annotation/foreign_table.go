@@ -75,6 +75,14 @@ func aws(prefix string) []Foreign {
 		p.of(AboutTLS, "ssl-cert", "ssl-ports", "ssl-negotiation-policy"),
 		p.unless(AboutProtocol, []string{"tcp"}, "backend-protocol"),
 		p.of(AboutAccessLog, "access-log-enabled"))
+	// These values are those of the AWS Load Balancer Controller, whose load balancers are internal unless the Service
+	// says otherwise.
+	for _, one := range p.unless(AboutInternal, []string{"nlb", "elb", "clb", "classic"}, "type") {
+		for _, other := range []string{"service.beta.kubernetes.io/", "service.kubernetes.io/"} {
+			one.Unless = append(one.Unless, other+"aws-load-balancer-scheme", other+"aws-load-balancer-internal")
+		}
+		all = append(all, one)
+	}
 	if prefix == "service.kubernetes.io/" { // the one under the other prefix is Kubernetes' own
 		all = append(all, product{"AWS", prefix}.of(AboutSources, "load-balancer-source-ranges")...)
 	}

@@ -34,13 +34,15 @@ func TestForeignValues(t *testing.T) {
 			[]string{"false", "False", "", " ", "\u00a0"}},
 		beta + "aws-load-balancer-scheme": {[]string{"internal", "intern"}, []string{"internet-facing",
 			"INTERNET-FACING", " internet-facing "}},
-		beta + "azure-load-balancer-internal":     {[]string{"true", "TRUE"}, []string{"false", "FALSE", "0", "f"}},
-		"networking.gke.io/load-balancer-type":    {[]string{"Internal", "internal"}, []string{"External"}},
-		beta + "do-loadbalancer-network":          {[]string{"INTERNAL"}, []string{"EXTERNAL"}},
-		"loadbalancer.k8s.thalassa.cloud/type":    {[]string{"internal", "p\u212aublic"}, []string{"public"}},
-		beta + "do-loadbalancer-deny-rules":       {[]string{"cidr:0.0.0.0/0"}, []string{""}},
-		"service.cilium.io/type":                  {[]string{"ClusterIP"}, []string{"LoadBalancer", "NodePort"}},
-		beta + "alicloud-loadbalancer-acl-status": {[]string{"on"}, []string{"off"}},
+		beta + "aws-load-balancer-type":                {[]string{"external", "nlb-ip", "External"}, []string{"nlb", "classic", ""}},
+		"service.kubernetes.io/aws-load-balancer-type": {[]string{"external", "nlb-ip"}, []string{"nlb"}},
+		beta + "azure-load-balancer-internal":          {[]string{"true", "TRUE"}, []string{"false", "FALSE", "0", "f"}},
+		"networking.gke.io/load-balancer-type":         {[]string{"Internal", "internal"}, []string{"External"}},
+		beta + "do-loadbalancer-network":               {[]string{"INTERNAL"}, []string{"EXTERNAL"}},
+		"loadbalancer.k8s.thalassa.cloud/type":         {[]string{"internal", "p\u212aublic"}, []string{"public"}},
+		beta + "do-loadbalancer-deny-rules":            {[]string{"cidr:0.0.0.0/0"}, []string{""}},
+		"service.cilium.io/type":                       {[]string{"ClusterIP"}, []string{"LoadBalancer", "NodePort"}},
+		beta + "alicloud-loadbalancer-acl-status":      {[]string{"on"}, []string{"off"}},
 		beta + "azure-allowed-ip-ranges": {[]string{"10.0.0.0/8", "10.0.0.0/8,::/0", "0.0.0.0/0,2001:db8::/32",
 			"0.0.0.0/00", "x/0", "0.0.0.0", strings.Repeat("0.0.0.0/0,", 500)},
 			[]string{"0.0.0.0/0", "::/0", "0.0.0.0/0,::/0", "10.0.0.0/8, 0.0.0.0/0", ",", " 10.1.2.3/0 ,"}},
@@ -66,15 +68,24 @@ func TestForeignProblems(t *testing.T) {
 	const internal, sources, limit, check = "service.beta.kubernetes.io/aws-load-balancer-internal",
 		"service.beta.kubernetes.io/azure-allowed-ip-ranges", "loadbalancer.openstack.org/connection-limit",
 		"load-balancer.hetzner.cloud/health-check-port"
-	const ours = "lb.example.com/"
+	const beta, ours = "service.beta.kubernetes.io/", "lb.example.com/"
 	for name, tt := range map[string]struct {
 		annotations map[string]string
 		ranges      []string
 		problems    int
 		invalid     string // the annotation that is; "" for none
 	}{
-		"internal":                  {map[string]string{internal: "true"}, nil, 1, "policy"},
-		"internal, said here":       {map[string]string{internal: "true", ours + "policy": "A"}, nil, 0, ""},
+		"internal":            {map[string]string{internal: "true"}, nil, 1, "policy"},
+		"internal, said here": {map[string]string{internal: "true", ours + "policy": "A"}, nil, 0, ""},
+		"internal, implied":   {map[string]string{beta + "aws-load-balancer-type": "external"}, nil, 1, "policy"},
+		"internal, implied, said here": {map[string]string{beta + "aws-load-balancer-type": "external",
+			ours + "policy": "A"}, nil, 0, ""},
+		"public, and not implied": {map[string]string{beta + "aws-load-balancer-type": "external",
+			beta + "aws-load-balancer-scheme": "internet-facing"}, nil, 0, ""},
+		"public, under the other prefix": {map[string]string{beta + "aws-load-balancer-type": "nlb-ip",
+			"service.kubernetes.io/aws-load-balancer-internal": "false"}, nil, 0, ""},
+		"internal, and not implied": {map[string]string{beta + "aws-load-balancer-type": "external",
+			beta + "aws-load-balancer-scheme": "internal"}, nil, 1, "policy"},
 		"internal, with ranges":     {map[string]string{internal: "true"}, []string{"::/0"}, 1, "policy"},
 		"sources":                   {map[string]string{sources: "::1"}, nil, 1, "name"},
 		"sources, said here":        {map[string]string{sources: "::1", ours + "name": "x"}, nil, 0, ""},

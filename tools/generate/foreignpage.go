@@ -63,18 +63,27 @@ func renderForeign(clouds []annotated) string {
 		}
 		page.WriteString("\n| Annotation | Of | Ignored values |\n|---|---|---|\n")
 		for _, one := range foreignAbout(clouds, concept) {
-			name, ignored := one.Name, "none"
+			name := one.Name
 			if annotation.IsFamily(name) {
 				name += "…"
 			}
-			if len(one.Harmless) > 0 {
-				ignored = "`" + strings.Join(one.Harmless, "`, `") + "`"
-			}
-			fmt.Fprintf(&page, "| `%s` | %s | %s |\n", name, one.Product, ignored)
+			fmt.Fprintf(&page, "| `%s` | %s | %s |\n", name, one.Product, ignored(one))
 		}
 		page.WriteString("\n")
 	}
 	return strings.TrimSuffix(page.String(), "\n")
+}
+
+// ignored describes the values with which an annotation asks for nothing.
+func ignored(one annotation.Foreign) string {
+	values := "none"
+	if len(one.Harmless) > 0 {
+		values = "`" + strings.Join(one.Harmless, "`, `") + "`"
+	}
+	if len(one.Unless) > 0 {
+		values += "; all, if the Service has `" + strings.Join(one.Unless, "` or `") + "`"
+	}
+	return values
 }
 
 // marked has code in place of the names of annotations and fields.

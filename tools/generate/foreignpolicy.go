@@ -60,7 +60,8 @@ func newForeignPolicy(registry *annotation.Registry) foreignPolicy {
 			name := strconv.Quote(one.Name)
 			names = append(names, name)
 			found = append(found, fmt.Sprintf("(%s in variables.foreign && %s ?\n      [[%s, %s]] : [])", name,
-				one.Condition("variables.foreign["+name+"]", name+" in variables.everywhere", "variables.ranges"), name,
+				one.Condition("variables.foreign["+name+"]", name+" in variables.everywhere", "variables.ranges",
+					"object.metadata.annotations"), name,
 				strconv.Quote(registry.ForeignText(one))))
 		}
 		if len(found) > 0 {
