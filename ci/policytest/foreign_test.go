@@ -139,6 +139,45 @@ func TestForeignAnnotationsBesideOurs(t *testing.T) {
 	}
 }
 
+// TestForeignAnnotationsBesideDefaults: parser and policy agree on which defaults have the effect of an annotation on
+// each Service.
+func TestForeignAnnotationsBesideDefaults(t *testing.T) {
+	client, namespace := cluster(t)
+	const beta = "service.beta.kubernetes.io/"
+	const internal, sources, groups = beta + "azure-load-balancer-internal", beta + "azure-allowed-ip-ranges",
+		beta + "aws-load-balancer-security-groups"
+	for name, tt := range map[string]struct {
+		defaults map[string]string
+		refused  []string // the annotations
+	}{
+		"internal-type": {map[string]string{"type": "internal"}, []string{sources, groups}},
+		"internal":      {map[string]string{"internal": "T", "publish": "ip"}, []string{sources, groups}},
+		"public":        {map[string]string{"type": "public"}, []string{internal, sources, groups}},
+		"not-internal":  {map[string]string{"internal": "false"}, []string{internal, sources, groups}},
+		"sources":       {map[string]string{"acl-allowed-sources": "10.0.0.0/8"}, []string{internal}},
+		"groups":        {map[string]string{"security-groups": "sg-1"}, []string{internal, sources}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			registry, of, values := thalassa.Annotations(), release(t, "defaults-"+name), map[string]any{}
+			if problems := registry.SetDefaults(tt.defaults); len(problems) > 0 {
+				t.Fatal(problems)
+			}
+			for key, value := range tt.defaults {
+				values[key] = value
+			}
+			cloudConfig, _ := of.Values["cloudConfig"].(map[string]any)
+			cloudConfig["loadBalancer"] = map[string]any{"defaults": values}
+			install(t, client, namespace, renderedFrom(t, of), registry.Prefix())
+			for _, foreign := range []string{internal, sources, groups} {
+				s := balanced(namespace, map[string]string{foreign: "true"})
+				if refused := agreeOnForeign(t, client, registry, s); refused != slices.Contains(tt.refused, foreign) {
+					t.Errorf("%s: refused: %t", foreign, refused)
+				}
+			}
+		})
+	}
+}
+
 // TestForeignAnnotationsOfOthersServices: a Service that another program serves, or none, may have its annotations.
 func TestForeignAnnotationsOfOthersServices(t *testing.T) {
 	client, namespace := cluster(t)

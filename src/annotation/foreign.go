@@ -68,6 +68,9 @@ type Own struct {
 	// port needs one. A concept that limits who can connect is enforced if there are names: then the first one counts
 	// as an annotation that cannot be used.
 	Names []string
+	// Defaults are those of the names whose default, if the configuration sets it, has the same effect as the annotation
+	// on each Service, with the value that the default must have; nil stands for any.
+	Defaults map[string]any
 	// Instead is what to do. It ends a sentence, and has no full stop.
 	Instead string
 }
@@ -156,13 +159,18 @@ func (f Foreign) asks(value string, service *corev1.Service) bool {
 	return true
 }
 
-// says reports whether the Service itself says what a concept is about.
+// says reports whether the Service itself, or a default of the configuration, says what a concept is about.
 func (r *Registry) says(concept Concept, service *corev1.Service) bool {
 	switch {
 	case rangesSay(concept) && hasRanges(service),
 		concept == AboutAffinity && service.Spec.SessionAffinity == corev1.ServiceAffinityClientIP,
 		concept == AboutAddress && service.Spec.LoadBalancerIP != "":
 		return true
+	}
+	for name, value := range r.own[concept].Defaults {
+		if entry := r.entries[name]; entry.configured && (value == nil || value == entry.fallback) {
+			return true
+		}
 	}
 	return slices.ContainsFunc(r.own[concept].Names, func(name string) bool { return r.has(name, service) })
 }
@@ -269,11 +277,14 @@ func EverywhereCondition(text string) string {
 		covered(`e.contains(":")`))
 }
 
-// OwnCondition returns the CEL expression that is true when the Service itself says what the concept is about.
-// annotations, ports and ranges are CEL expressions that give its annotations and its ports, and whether it has source
-// ranges.
-func (r *Registry) OwnCondition(concept Concept, annotations, ports, ranges string) string {
+// OwnCondition returns the CEL expression that is true when the Service itself, or a default, says what the concept is
+// about. annotations, ports, ranges and defaults are CEL expressions that give its annotations and its ports, whether it
+// has source ranges, and which of [Own.Defaults] are configured.
+func (r *Registry) OwnCondition(concept Concept, annotations, ports, ranges, defaults string) string {
 	var conditions []string
+	for _, name := range slices.Sorted(maps.Keys(r.own[concept].Defaults)) {
+		conditions = append(conditions, fmt.Sprintf("%q in %s", name, defaults))
+	}
 	if rangesSay(concept) {
 		conditions = append(conditions, ranges)
 	}

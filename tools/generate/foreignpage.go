@@ -30,6 +30,9 @@ An annotation of another product does not count, and there is no event, in these
 
 * The Service has the annotation of this cloud, too: manifests for many clouds work unchanged. For networks that may or may not connect and for
   security groups, ` + "`spec.loadBalancerSourceRanges`" + ` is enough.
+* On Thalassa Cloud, ` + "`loadBalancer.defaults`" + ` of the cloud-config file limits who can connect in the same way: ` + "`type: internal`" + ` (or
+  ` + "`internal: \"true\"`" + `) for internal load balancers, ` + "`acl-allowed-sources`" + ` for networks that may connect, and ` + "`acl-allowed-sources`" + ` or
+  ` + "`security-groups`" + ` for security groups.
 * The value asks for nothing: it is empty, or one of those in the column "Ignored values", in upper or lower case. A list of networks that may
   connect is ignored if it contains every address, such as ` + "`0.0.0.0/0,::/0`" + `.
 

@@ -74,6 +74,41 @@ func TestForeignAnnotations(t *testing.T) {
 	}
 }
 
+// TestForeignAnnotationsBesideDefaults: a default that limits who can connect has the effect of the annotation on each
+// Service, and others do not.
+func TestForeignAnnotationsBesideDefaults(t *testing.T) {
+	const beta = "service.beta.kubernetes.io/"
+	const internal, sources, groups = beta + "azure-load-balancer-internal", beta + "azure-allowed-ip-ranges",
+		beta + "aws-load-balancer-security-groups"
+	for name, tt := range map[string]struct {
+		defaults map[string]string
+		foreign  string
+		closed   bool
+	}{
+		"internal":                     {map[string]string{"type": "internal"}, internal, false},
+		"internal, in the former way":  {map[string]string{"internal": "true"}, internal, false},
+		"public":                       {map[string]string{"type": "public"}, internal, true},
+		"not internal":                 {map[string]string{"internal": "false"}, internal, true},
+		"another":                      {map[string]string{"max-connections": "5"}, internal, true},
+		"sources":                      {map[string]string{"acl-allowed-sources": "10.0.0.0/8"}, sources, false},
+		"sources, and internal":        {map[string]string{"type": "internal"}, sources, true},
+		"security groups":              {map[string]string{"security-groups": "sg-1"}, groups, false},
+		"sources instead of groups":    {map[string]string{"acl-allowed-sources": "10.0.0.0/8"}, groups, false},
+		"security groups, and sources": {map[string]string{"security-groups": "sg-1"}, sources, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, web := newAnnotations(), service("web", 80)
+			if problems := a.registry.SetDefaults(tt.defaults); len(problems) > 0 {
+				t.Fatal(problems)
+			}
+			web.Annotations = map[string]string{tt.foreign: "10.0.0.0/8"}
+			if _, notices := a.read(web); (len(notices) > 0) != tt.closed {
+				t.Errorf("notices %v, want one: %t", notices, tt.closed)
+			}
+		})
+	}
+}
+
 // TestEveryConceptHasAReplacement: each annotation in the table is reported.
 func TestEveryConceptHasAReplacement(t *testing.T) {
 	for _, concept := range annotation.Concepts() {
