@@ -25,7 +25,7 @@ func replaceOthers(r *annotation.Registry) {
 		annotation.AboutRangesPolicy: {Names: connect,
 			Instead: "only the networks of spec.loadBalancerSourceRanges could connect: remove it, and name only " +
 				"networks there that may connect"},
-		annotation.AboutSecurityGroups: {Names: append([]string{nameSecurityGroups}, connect...),
+		annotation.AboutSecurityGroups: {Names: append([]string{nameSecurityGroups, nameCreateGroup}, connect...),
 			Defaults: map[string]any{nameSecurityGroups: nil, nameAllowedSources: nil},
 			Instead: "name security groups of the VPC in ^security-groups, or the networks that may connect in " +
 				sources},

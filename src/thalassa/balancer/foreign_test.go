@@ -36,6 +36,8 @@ func TestForeignAnnotations(t *testing.T) {
 		"everybody": {annotations{beta + "azure-allowed-ip-ranges": "0.0.0.0/0, ::/0"}, nil, false, ""},
 		"sources here": {annotations{beta + "azure-allowed-ip-ranges": "10.0.0.0/8", own + "acl-allowed-sources": ""},
 			nil, false, ""},
+		"a group of its own here": {annotations{beta + "aws-load-balancer-security-groups": "sg-1",
+			own + "create-security-group": "true"}, nil, false, ""},
 		"sources of the only port here": {annotations{beta + "azure-allowed-ip-ranges": "10.0.0.0/8",
 			own + "acl-port-80": "10.0.0.0/8"}, nil, false, ""},
 		"ranges here": {annotations{beta + "azure-allowed-ip-ranges": "10.0.0.0/8"}, []string{"192.0.2.0/24"}, false,
