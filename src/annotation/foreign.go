@@ -53,9 +53,10 @@ type Foreign struct {
 	Name    string // the full name; one that ends in "-" stands for all that begin with it
 	Product string
 	Concept Concept
-	// Harmless are values with which nothing is asked for, in lower case. Case does not count, and an empty value asks
-	// for nothing either.
+	// Harmless are values with which nothing is asked for, in lower case. Case does not count.
 	Harmless []string
+	// Empty reports whether it asks for something with an empty value, too.
+	Empty bool
 	// Unless are annotations, of that product too, that say what this one only implies: if the Service has one of them,
 	// nothing is asked for by this one. It is about a concept that limits who can connect.
 	Unless []string
@@ -149,8 +150,10 @@ func (f Foreign) asks(value string, service *corev1.Service) bool {
 	text := lowerASCII(strings.TrimSpace(value))
 	has := func(name string) bool { _, given := service.Annotations[name]; return given }
 	switch {
-	case text == "" || slices.Contains(f.Harmless, text) || slices.ContainsFunc(f.Unless, has):
+	case slices.Contains(f.Harmless, text) || slices.ContainsFunc(f.Unless, has):
 		return false
+	case text == "":
+		return f.Empty
 	case f.Concept == AboutSources:
 		return !everywhere(text)
 	case f.Concept == AboutRangesPolicy:
@@ -251,13 +254,17 @@ func lowerASCII(text string) string {
 // ParseService has it. text, everywhere, ranges and annotations are CEL expressions that give the value without spaces
 // around it, whether [EverywhereCondition] is true for it, whether the Service has source ranges, and its annotations.
 func (f Foreign) Condition(text, everywhere, ranges, annotations string) string {
-	condition := "!(" + among(append([]string{""}, f.Harmless...))(text+".lowerAscii()") + ")"
+	harmless := f.Harmless
+	if !f.Empty {
+		harmless = append([]string{""}, harmless...)
+	}
+	condition := "!(" + among(harmless)(text+".lowerAscii()") + ")"
 	for _, name := range f.Unless {
 		condition += fmt.Sprintf(" && !(%q in %s)", name, annotations)
 	}
 	switch f.Concept {
-	case AboutSources:
-		return condition + " && !(" + everywhere + ")"
+	case AboutSources: // no network is every network of its IP families
+		return condition + " && (" + text + ` == "" || !(` + everywhere + "))"
 	case AboutRangesPolicy:
 		return condition + " && " + ranges
 	default:

@@ -27,7 +27,7 @@ func foreignTable() []Foreign {
 	return slices.Concat(thalassa(), ironcore(), aws("service.beta.kubernetes.io/"), aws("service.kubernetes.io/"),
 		azure(), gke(), openstack(), hetzner(), digitalocean(), scaleway(), cilium(), metallb(), oracle(),
 		alibaba("service.beta.kubernetes.io/alibaba-cloud-loadbalancer-"),
-		alibaba("service.beta.kubernetes.io/alicloud-loadbalancer-"), linode(), stackit(), yandexAndOthers())
+		alibaba("service.beta.kubernetes.io/alicloud-loadbalancer-"), linode(), stackit(), huawei(), cloudstack(), yandexAndOthers())
 }
 
 func thalassa() []Foreign {
@@ -93,7 +93,8 @@ func azure() []Foreign {
 	p := product{"Azure", "service.beta.kubernetes.io/azure-"}
 	return slices.Concat(
 		p.of(AboutInternal, "load-balancer-internal"),
-		p.of(AboutSources, "allowed-service-tags", "allowed-ip-ranges"),
+		p.of(AboutSources, "allowed-ip-ranges"),
+		p.unless(AboutSources, []string{"internet"}, "allowed-service-tags"),
 		p.of(AboutAddress, "pip-name", "pip-prefix-id", "load-balancer-ipv4", "load-balancer-ipv6"),
 		p.of(AboutSubnet, "load-balancer-internal-subnet"),
 		p.of(AboutHealthChecks, "load-balancer-health-probe-"),
@@ -254,6 +255,27 @@ func stackit() []Foreign {
 		yawol.of(AboutSize, "flavorId"))
 }
 
+// huawei returns the annotations about an access control list. The ID has an effect unless the status is off.
+func huawei() []Foreign {
+	p := product{"Huawei Cloud", "kubernetes.io/elb."}
+	all := p.unless(AboutSources, []string{"off"}, "acl-status")
+	for _, one := range p.unless(AboutSources, nil, "acl-id") {
+		one.Unless = []string{p.prefix + "acl-status"}
+		all = append(all, one)
+	}
+	return all
+}
+
+// cloudstack returns annotations of Apache CloudStack, where nobody may connect if the list of networks is empty.
+func cloudstack() []Foreign {
+	p := product{"CloudStack", "service.beta.kubernetes.io/cloudstack-load-balancer-"}
+	all := p.unless(AboutSources, nil, "source-cidrs")
+	for i := range all {
+		all[i].Empty = true
+	}
+	return all
+}
+
 // yandexAndOthers returns annotations of products of which only few are known.
 func yandexAndOthers() []Foreign {
 	return slices.Concat(
@@ -267,6 +289,8 @@ func yandexAndOthers() []Foreign {
 		product{"Vultr", "service.beta.kubernetes.io/vultr-loadbalancer-"}.of(AboutSecurityGroups, "firewall-rules"),
 		product{"Civo", "kubernetes.civo.com/"}.of(AboutSecurityGroups, "firewall-id"),
 		product{"kube-vip", "kube-vip.io/"}.of(AboutAddress, "loadbalancerIPs"),
+		product{"OVHcloud", "service.beta.kubernetes.io/ovh-loadbalancer-"}.of(AboutSources, "allowed-sources"),
+		product{"Tencent Cloud", "service.cloud.tencent.com/"}.of(AboutSecurityGroups, "security-groups"),
 		product{"Tencent Cloud", "service.kubernetes.io/"}.of(AboutInternal, "qcloud-loadbalancer-internal-subnetid"),
 		product{"Baidu Cloud", "service.beta.kubernetes.io/"}.of(AboutInternal, "cce-load-balancer-internal-vpc"))
 }

@@ -83,6 +83,9 @@ func ignored(one annotation.Foreign) string {
 	if len(one.Harmless) > 0 {
 		values = "`" + strings.Join(one.Harmless, "`, `") + "`"
 	}
+	if one.Empty {
+		values += ", and not an empty one"
+	}
 	if len(one.Unless) > 0 {
 		values += "; all, if the Service has `" + strings.Join(one.Unless, "` or `") + "`"
 	}

@@ -36,6 +36,8 @@ func TestForeignAnnotations(t *testing.T) {
 		"everybody": {annotations{beta + "azure-allowed-ip-ranges": "0.0.0.0/0, ::/0"}, nil, false, ""},
 		"sources here": {annotations{beta + "azure-allowed-ip-ranges": "10.0.0.0/8", own + "acl-allowed-sources": ""},
 			nil, false, ""},
+		"groups of Tencent, said here": {annotations{"service.cloud.tencent.com/security-groups": "sg-1",
+			own + "security-groups": "sg-2"}, nil, false, ""},
 		"a group of its own here": {annotations{beta + "aws-load-balancer-security-groups": "sg-1",
 			own + "create-security-group": "true"}, nil, false, ""},
 		"sources of the only port here": {annotations{beta + "azure-allowed-ip-ranges": "10.0.0.0/8",
