@@ -72,7 +72,8 @@ type Own struct {
 	// Defaults are those of the names whose default, if the configuration sets it, has the same effect as the annotation
 	// on each Service, with the value that the default must have; nil stands for any.
 	Defaults map[string]any
-	// Instead is what to do. It ends a sentence, and has no full stop.
+	// Instead is what to do. It ends a sentence, and has no full stop. About the meaning of
+	// spec.loadBalancerSourceRanges, it is all that is written.
 	Instead string
 }
 
@@ -123,6 +124,9 @@ func (r *Registry) ParseService(service *corev1.Service) (Values, []Problem) {
 // ForeignText ends a sentence that begins with the name of another product's annotation.
 func (r *Registry) ForeignText(f Foreign) string {
 	instead, limits := r.own[f.Concept].Instead, ""
+	if f.Concept == AboutRangesPolicy { // Cilium is often the network of this cluster, too, and obeys it
+		return instead
+	}
 	if len(f.Unless) > 0 {
 		limits = fmt.Sprintf(", where it limits who can connect if %s is missing,", f.Unless[0])
 	}

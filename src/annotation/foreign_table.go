@@ -175,12 +175,11 @@ func scaleway() []Foreign {
 		p.of(AboutProtocol, "protocol-http"))
 }
 
-// cilium returns annotations with which Cilium serves the load balancer itself.
+// cilium returns annotations with which Cilium serves the load balancer itself. service.cilium.io/type is not among
+// them: if Cilium is the network of this cluster, it has its effect.
 func cilium() []Foreign {
 	p := product{"Cilium", ""}
 	return slices.Concat(
-		// ClusterIP keeps the load balancer's address from being served.
-		p.unless(AboutInternal, []string{"loadbalancer", "nodeport"}, "service.cilium.io/type"),
 		p.unless(AboutRangesPolicy, []string{"allow"}, "service.cilium.io/src-ranges-policy"),
 		p.of(AboutAddress, "lbipam.cilium.io/ips", "io.cilium/lb-ipam-ips"))
 }

@@ -46,7 +46,7 @@ func TestForeignValues(t *testing.T) {
 		"kubernetes.io/elb.acl-id":                     {[]string{"3b5e"}, []string{""}},
 		"kubernetes.io/elb.acl-status":                 {[]string{"on"}, []string{"off", ""}},
 		beta + "do-loadbalancer-deny-rules":            {[]string{"cidr:0.0.0.0/0"}, []string{""}},
-		"service.cilium.io/type":                       {[]string{"ClusterIP"}, []string{"LoadBalancer", "NodePort"}},
+		"service.cilium.io/type":                       {nil, []string{"ClusterIP"}}, // the network of this cluster
 		beta + "alicloud-loadbalancer-acl-status":      {[]string{"on"}, []string{"off"}},
 		beta + "azure-allowed-ip-ranges": {[]string{"10.0.0.0/8", "10.0.0.0/8,::/0", "0.0.0.0/0,2001:db8::/32",
 			"0.0.0.0/00", "x/0", "0.0.0.0", strings.Repeat("0.0.0.0/0,", 500)},

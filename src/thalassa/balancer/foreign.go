@@ -23,8 +23,8 @@ func replaceOthers(r *annotation.Registry) {
 			Instead: "load balancers of Thalassa Cloud cannot deny networks: name those that may connect in " +
 				sources},
 		annotation.AboutRangesPolicy: {Names: connect,
-			Instead: "only the networks of spec.loadBalancerSourceRanges could connect: remove it, and name only " +
-				"networks there that may connect"},
+			Instead: "this load balancer would admit the networks of spec.loadBalancerSourceRanges, which Cilium " +
+				"denies. Write the permitted networks there, and remove this annotation"},
 		annotation.AboutSecurityGroups: {Names: append([]string{nameSecurityGroups, nameCreateGroup}, connect...),
 			Defaults: map[string]any{nameSecurityGroups: nil, nameAllowedSources: nil},
 			Instead: "name security groups of the VPC in ^security-groups, or the networks that may connect in " +

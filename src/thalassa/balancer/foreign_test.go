@@ -47,7 +47,9 @@ func TestForeignAnnotations(t *testing.T) {
 		"the annotation for ranges here": {annotations{beta + "azure-allowed-ip-ranges": "10.0.0.0/8",
 			beta + "load-balancer-source-ranges": "192.0.2.0/24"}, nil, false, ""},
 		"ranges that are denied in Cilium": {annotations{"service.cilium.io/src-ranges-policy": "deny"},
-			[]string{"192.0.2.0/24"}, true, "only networks there that may connect"},
+			[]string{"192.0.2.0/24"}, true, "src-ranges-policy: this load balancer would admit the networks of " +
+				"spec.loadBalancerSourceRanges, which Cilium denies. Write the permitted networks there, and remove this " +
+				"annotation. Until"},
 		"a health check": {annotations{beta + "aws-load-balancer-healthcheck-path": "/x"}, nil, false,
 			own + "health-check-…"},
 		"TLS": {annotations{beta + "aws-load-balancer-ssl-cert": "arn:x"}, nil, false, "do not terminate TLS"},
