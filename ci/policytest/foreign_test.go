@@ -92,7 +92,7 @@ func networks() []string {
 	}
 }
 
-// TestForeignAnnotationsBesideOurs: parser and policy agree on which Services say it in this cloud's words, too.
+// TestForeignAnnotationsBesideOurs: parser and policy agree on which Services have the annotation of this cloud, too.
 func TestForeignAnnotationsBesideOurs(t *testing.T) {
 	client, namespace := cluster(t)
 	registry := thalassa.Annotations()

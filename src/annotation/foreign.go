@@ -267,8 +267,11 @@ func (f Foreign) Condition(text, everywhere, ranges, annotations string) string 
 		condition += fmt.Sprintf(" && !(%q in %s)", name, annotations)
 	}
 	switch f.Concept {
-	case AboutSources: // no network is every network of its IP families
-		return condition + " && (" + text + ` == "" || !(` + everywhere + "))"
+	case AboutSources:
+		if f.Empty { // everywhere is true for an empty list
+			return condition + " && (" + text + ` == "" || !(` + everywhere + "))"
+		}
+		return condition + " && !(" + everywhere + ")"
 	case AboutRangesPolicy:
 		return condition + " && " + ranges
 	default:
@@ -279,13 +282,13 @@ func (f Foreign) Condition(text, everywhere, ranges, annotations string) string 
 // EverywhereCondition returns the CEL expression that is true for lists of networks that contain every address of their
 // IP families. text is the CEL expression that gives the list.
 func EverywhereCondition(text string) string {
-	networks := text + `.lowerAscii().replace("cidr:", "").split(",").map(e, e.trim())`
 	covered := func(of string) string {
-		return fmt.Sprintf(`(!%s.exists(e, e != "" && %s) || %s.exists(e, %s && e.endsWith("/0") && isCIDR(e)))`,
-			networks, of, networks, of)
+		return fmt.Sprintf(`(!networks.exists(e, e != "" && %s) || networks.exists(e, %s && e.endsWith("/0") && isCIDR(e)))`,
+			of, of)
 	}
-	return fmt.Sprintf(`size(%s) <= %d && %s && %s`, text, foreignLength, covered(`!e.contains(":")`),
-		covered(`e.contains(":")`))
+	// The list of one element is there to split the text only once: what an expression may cost is limited.
+	return fmt.Sprintf(`size(%s) <= %d && [%s.lowerAscii().replace("cidr:", "").split(",").map(e, e.trim())].exists(networks, %s && %s)`,
+		text, foreignLength, text, covered(`!e.contains(":")`), covered(`e.contains(":")`))
 }
 
 // OwnCondition returns the CEL expression that is true when the Service itself, or a default, says what the concept is
