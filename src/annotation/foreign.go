@@ -69,8 +69,8 @@ type Own struct {
 	// port needs one. A concept that limits who can connect is enforced if there are names: then the first one counts
 	// as an annotation that cannot be used.
 	Names []string
-	// Defaults are those of the names whose default, if the configuration sets it, has the same effect as the annotation
-	// on each Service, with the value that the default must have; nil stands for any.
+	// Defaults are names whose default, if the configuration sets it, has the same effect as the annotation on each
+	// Service. The values are those that the default must have; nil stands for any.
 	Defaults map[string]any
 	// Instead is what to do. It ends a sentence, and has no full stop. About the meaning of
 	// spec.loadBalancerSourceRanges, it is all that is written.
@@ -283,17 +283,18 @@ func (f Foreign) Condition(text, everywhere, ranges, annotations string) string 
 // IP families. text is the CEL expression that gives the list.
 func EverywhereCondition(text string) string {
 	covered := func(of string) string {
-		return fmt.Sprintf(`(!networks.exists(e, e != "" && %s) || networks.exists(e, %s && e.endsWith("/0") && isCIDR(e)))`,
-			of, of)
+		return fmt.Sprintf(`(!networks.exists(e, e != "" && %s) || `+
+			`networks.exists(e, %s && e.endsWith("/0") && isCIDR(e)))`, of, of)
 	}
 	// The list of one element is there to split the text only once: what an expression may cost is limited.
-	return fmt.Sprintf(`size(%s) <= %d && [%s.lowerAscii().replace("cidr:", "").split(",").map(e, e.trim())].exists(networks, %s && %s)`,
+	return fmt.Sprintf(`size(%s) <= %d && `+
+		`[%s.lowerAscii().replace("cidr:", "").split(",").map(e, e.trim())].exists(networks, %s && %s)`,
 		text, foreignLength, text, covered(`!e.contains(":")`), covered(`e.contains(":")`))
 }
 
 // OwnCondition returns the CEL expression that is true when the Service itself, or a default, says what the concept is
-// about. annotations, ports, ranges and defaults are CEL expressions that give its annotations and its ports, whether it
-// has source ranges, and which of [Own.Defaults] are configured.
+// about. annotations, ports, ranges and defaults are CEL expressions that give its annotations and its ports, whether
+// it has source ranges, and which of [Own.Defaults] are configured.
 func (r *Registry) OwnCondition(concept Concept, annotations, ports, ranges, defaults string) string {
 	var conditions []string
 	for _, name := range slices.Sorted(maps.Keys(r.own[concept].Defaults)) {

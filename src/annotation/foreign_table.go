@@ -21,13 +21,15 @@ func (p product) unless(concept Concept, harmless []string, names ...string) []F
 }
 
 // foreignTable returns the annotations of other products: names that are documented, or in the source, of these
-// products. Those of this program's own clouds are among them, for the other cloud. An annotation is left out if nothing
-// here has its meaning and nobody misses its effect: an event for each of these would hide the events that matter.
+// products. Those of this program's own clouds are among them, for the other cloud. An annotation is left out if
+// nothing here has its meaning and nobody misses its effect: an event for each of these would hide the events that
+// matter.
 func foreignTable() []Foreign {
 	return slices.Concat(thalassa(), ironcore(), aws("service.beta.kubernetes.io/"), aws("service.kubernetes.io/"),
 		azure(), gke(), openstack(), hetzner(), digitalocean(), scaleway(), cilium(), metallb(), oracle(),
 		alibaba("service.beta.kubernetes.io/alibaba-cloud-loadbalancer-"),
-		alibaba("service.beta.kubernetes.io/alicloud-loadbalancer-"), linode(), stackit(), huawei(), cloudstack(), yandexAndOthers())
+		alibaba("service.beta.kubernetes.io/alicloud-loadbalancer-"), linode(), stackit(), huawei(), cloudstack(),
+		yandexAndOthers())
 }
 
 func thalassa() []Foreign {

@@ -81,8 +81,8 @@ func newForeignPolicy(registry *annotation.Registry) foreignPolicy {
 	}
 	slices.Sort(names)
 	list := strings.Join(names, ", ")
-	fill := strings.NewReplacer("NOCLASS", NoClass, "NODEFAULTS", NoDefaults, "NAMES", list, "PAIRS", strings.Join(pairs, " +\n      "),
-		"EVERYWHERE", annotation.EverywhereCondition("text"), "RANGES",
+	fill := strings.NewReplacer("NOCLASS", NoClass, "NODEFAULTS", NoDefaults, "NAMES", list, "PAIRS",
+		strings.Join(pairs, " +\n      "), "EVERYWHERE", annotation.EverywhereCondition("text"), "RANGES",
 		annotation.RangesCondition("object.spec", "object.metadata.annotations"))
 	return foreignPolicy{
 		match:     " ||\n      [" + list + "].exists(name, name in object.metadata.annotations)",

@@ -48,8 +48,8 @@ func TestForeignAnnotations(t *testing.T) {
 			beta + "load-balancer-source-ranges": "192.0.2.0/24"}, nil, false, ""},
 		"ranges that are denied in Cilium": {annotations{"service.cilium.io/src-ranges-policy": "deny"},
 			[]string{"192.0.2.0/24"}, true, "src-ranges-policy: this load balancer would admit the networks of " +
-				"spec.loadBalancerSourceRanges, which Cilium denies. Write the permitted networks there, and remove this " +
-				"annotation. Until"},
+				"spec.loadBalancerSourceRanges, which Cilium denies. Write the permitted networks there, and " +
+				"remove this annotation. Until"},
 		"a health check": {annotations{beta + "aws-load-balancer-healthcheck-path": "/x"}, nil, false,
 			own + "health-check-…"},
 		"TLS": {annotations{beta + "aws-load-balancer-ssl-cert": "arn:x"}, nil, false, "do not terminate TLS"},
