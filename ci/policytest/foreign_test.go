@@ -92,7 +92,7 @@ func networks() []string {
 	}
 }
 
-// TestForeignAnnotationsBesideOurs: parser and policy agree on which Services say it in this cloud's words, too.
+// TestForeignAnnotationsBesideOurs: parser and policy agree on which Services have the annotation of this cloud, too.
 func TestForeignAnnotationsBesideOurs(t *testing.T) {
 	client, namespace := cluster(t)
 	registry := thalassa.Annotations()
@@ -109,6 +109,9 @@ func TestForeignAnnotationsBesideOurs(t *testing.T) {
 			ours + "type": "public"}, nil, false},
 		"internal, with ranges": {map[string]string{beta + "aws-load-balancer-internal": "true"},
 			[]string{"10.0.0.0/8"}, true},
+		"internal, implied": {map[string]string{beta + "aws-load-balancer-type": "external"}, nil, true},
+		"public, and not implied": {map[string]string{beta + "aws-load-balancer-type": "external",
+			"service.kubernetes.io/aws-load-balancer-scheme": "internet-facing"}, nil, false},
 		"sources, with ranges": {map[string]string{beta + "azure-allowed-ip-ranges": "10.0.0.0/8"},
 			[]string{"10.0.0.0/8"}, false},
 		"sources, with the annotation for ranges": {map[string]string{beta + "azure-allowed-ip-ranges": "10.0.0.0/8",
@@ -131,6 +134,45 @@ func TestForeignAnnotationsBesideOurs(t *testing.T) {
 			s.Spec.LoadBalancerSourceRanges = tt.ranges
 			if agreeOnForeign(t, client, registry, s) != tt.refused {
 				t.Errorf("refused: %t, want %t", !tt.refused, tt.refused)
+			}
+		})
+	}
+}
+
+// TestForeignAnnotationsBesideDefaults: parser and policy agree on which defaults have the effect of an annotation on
+// each Service.
+func TestForeignAnnotationsBesideDefaults(t *testing.T) {
+	client, namespace := cluster(t)
+	const beta = "service.beta.kubernetes.io/"
+	const internal, sources, groups = beta + "azure-load-balancer-internal", beta + "azure-allowed-ip-ranges",
+		beta + "aws-load-balancer-security-groups"
+	for name, tt := range map[string]struct {
+		defaults map[string]string
+		refused  []string // the annotations
+	}{
+		"internal-type": {map[string]string{"type": "internal"}, []string{sources, groups}},
+		"internal":      {map[string]string{"internal": "T", "publish": "ip"}, []string{sources, groups}},
+		"public":        {map[string]string{"type": "public"}, []string{internal, sources, groups}},
+		"not-internal":  {map[string]string{"internal": "false"}, []string{internal, sources, groups}},
+		"sources":       {map[string]string{"acl-allowed-sources": "10.0.0.0/8"}, []string{internal}},
+		"groups":        {map[string]string{"security-groups": "sg-1"}, []string{internal, sources}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			registry, of, values := thalassa.Annotations(), release(t, "defaults-"+name), map[string]any{}
+			if problems := registry.SetDefaults(tt.defaults); len(problems) > 0 {
+				t.Fatal(problems)
+			}
+			for key, value := range tt.defaults {
+				values[key] = value
+			}
+			cloudConfig, _ := of.Values["cloudConfig"].(map[string]any)
+			cloudConfig["loadBalancer"] = map[string]any{"defaults": values}
+			install(t, client, namespace, renderedFrom(t, of), registry.Prefix())
+			for _, foreign := range []string{internal, sources, groups} {
+				s := balanced(namespace, map[string]string{foreign: "true"})
+				if refused := agreeOnForeign(t, client, registry, s); refused != slices.Contains(tt.refused, foreign) {
+					t.Errorf("%s: refused: %t", foreign, refused)
+				}
 			}
 		})
 	}

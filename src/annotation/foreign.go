@@ -53,9 +53,13 @@ type Foreign struct {
 	Name    string // the full name; one that ends in "-" stands for all that begin with it
 	Product string
 	Concept Concept
-	// Harmless are values with which nothing is asked for, in lower case. Case does not count, and an empty value asks
-	// for nothing either.
+	// Harmless are values with which nothing is asked for, in lower case. Case does not count.
 	Harmless []string
+	// Empty reports whether it asks for something with an empty value, too.
+	Empty bool
+	// Unless are annotations, of that product too, that say what this one only implies: if the Service has one of them,
+	// nothing is asked for by this one. It is about a concept that limits who can connect.
+	Unless []string
 }
 
 // Own is what a provider has in place of other products' annotations about a concept.
@@ -65,7 +69,11 @@ type Own struct {
 	// port needs one. A concept that limits who can connect is enforced if there are names: then the first one counts
 	// as an annotation that cannot be used.
 	Names []string
-	// Instead is what to do. It ends a sentence, and has no full stop.
+	// Defaults are names whose default, if the configuration sets it, has the same effect as the annotation on each
+	// Service. The values are those that the default must have; nil stands for any.
+	Defaults map[string]any
+	// Instead is what to do. It ends a sentence, and has no full stop. About the meaning of
+	// spec.loadBalancerSourceRanges, it is all that is written.
 	Instead string
 }
 
@@ -115,7 +123,14 @@ func (r *Registry) ParseService(service *corev1.Service) (Values, []Problem) {
 
 // ForeignText ends a sentence that begins with the name of another product's annotation.
 func (r *Registry) ForeignText(f Foreign) string {
-	return fmt.Sprintf("is an annotation of %s and has no effect here; %s", f.Product, r.own[f.Concept].Instead)
+	instead, limits := r.own[f.Concept].Instead, ""
+	if f.Concept == AboutRangesPolicy { // Cilium is often the network of this cluster, too, and obeys it
+		return instead
+	}
+	if len(f.Unless) > 0 {
+		limits = fmt.Sprintf(", where it limits who can connect if %s is missing,", f.Unless[0])
+	}
+	return fmt.Sprintf("is an annotation of %s%s and has no effect here; %s", f.Product, limits, instead)
 }
 
 // foreignNamed returns the annotation of another product with that full name.
@@ -137,9 +152,12 @@ func (r *Registry) foreignNamed(full string) (Foreign, bool) {
 // asks reports whether the annotation asks for something with this value.
 func (f Foreign) asks(value string, service *corev1.Service) bool {
 	text := lowerASCII(strings.TrimSpace(value))
+	has := func(name string) bool { _, given := service.Annotations[name]; return given }
 	switch {
-	case text == "" || slices.Contains(f.Harmless, text):
+	case slices.Contains(f.Harmless, text) || slices.ContainsFunc(f.Unless, has):
 		return false
+	case text == "":
+		return f.Empty
 	case f.Concept == AboutSources:
 		return !everywhere(text)
 	case f.Concept == AboutRangesPolicy:
@@ -148,13 +166,18 @@ func (f Foreign) asks(value string, service *corev1.Service) bool {
 	return true
 }
 
-// says reports whether the Service itself says what a concept is about.
+// says reports whether the Service itself, or a default of the configuration, says what a concept is about.
 func (r *Registry) says(concept Concept, service *corev1.Service) bool {
 	switch {
 	case rangesSay(concept) && hasRanges(service),
 		concept == AboutAffinity && service.Spec.SessionAffinity == corev1.ServiceAffinityClientIP,
 		concept == AboutAddress && service.Spec.LoadBalancerIP != "":
 		return true
+	}
+	for name, value := range r.own[concept].Defaults {
+		if entry := r.entries[name]; entry.configured && (value == nil || value == entry.fallback) {
+			return true
+		}
 	}
 	return slices.ContainsFunc(r.own[concept].Names, func(name string) bool { return r.has(name, service) })
 }
@@ -232,12 +255,22 @@ func lowerASCII(text string) string {
 }
 
 // Condition returns the CEL expression that is true when the annotation asks for something with a value, as
-// ParseService has it. text, everywhere and ranges are CEL expressions that give the value without spaces around it,
-// whether [EverywhereCondition] is true for it, and whether the Service has source ranges.
-func (f Foreign) Condition(text, everywhere, ranges string) string {
-	condition := "!(" + among(append([]string{""}, f.Harmless...))(text+".lowerAscii()") + ")"
+// ParseService has it. text, everywhere, ranges and annotations are CEL expressions that give the value without spaces
+// around it, whether [EverywhereCondition] is true for it, whether the Service has source ranges, and its annotations.
+func (f Foreign) Condition(text, everywhere, ranges, annotations string) string {
+	harmless := f.Harmless
+	if !f.Empty {
+		harmless = append([]string{""}, harmless...)
+	}
+	condition := "!(" + among(harmless)(text+".lowerAscii()") + ")"
+	for _, name := range f.Unless {
+		condition += fmt.Sprintf(" && !(%q in %s)", name, annotations)
+	}
 	switch f.Concept {
 	case AboutSources:
+		if f.Empty { // everywhere is true for an empty list
+			return condition + " && (" + text + ` == "" || !(` + everywhere + "))"
+		}
 		return condition + " && !(" + everywhere + ")"
 	case AboutRangesPolicy:
 		return condition + " && " + ranges
@@ -249,20 +282,24 @@ func (f Foreign) Condition(text, everywhere, ranges string) string {
 // EverywhereCondition returns the CEL expression that is true for lists of networks that contain every address of their
 // IP families. text is the CEL expression that gives the list.
 func EverywhereCondition(text string) string {
-	networks := text + `.lowerAscii().replace("cidr:", "").split(",").map(e, e.trim())`
 	covered := func(of string) string {
-		return fmt.Sprintf(`(!%s.exists(e, e != "" && %s) || %s.exists(e, %s && e.endsWith("/0") && isCIDR(e)))`,
-			networks, of, networks, of)
+		return fmt.Sprintf(`(!networks.exists(e, e != "" && %s) || `+
+			`networks.exists(e, %s && e.endsWith("/0") && isCIDR(e)))`, of, of)
 	}
-	return fmt.Sprintf(`size(%s) <= %d && %s && %s`, text, foreignLength, covered(`!e.contains(":")`),
-		covered(`e.contains(":")`))
+	// The list of one element is there to split the text only once: what an expression may cost is limited.
+	return fmt.Sprintf(`size(%s) <= %d && `+
+		`[%s.lowerAscii().replace("cidr:", "").split(",").map(e, e.trim())].exists(networks, %s && %s)`,
+		text, foreignLength, text, covered(`!e.contains(":")`), covered(`e.contains(":")`))
 }
 
-// OwnCondition returns the CEL expression that is true when the Service itself says what the concept is about.
-// annotations, ports and ranges are CEL expressions that give its annotations and its ports, and whether it has source
-// ranges.
-func (r *Registry) OwnCondition(concept Concept, annotations, ports, ranges string) string {
+// OwnCondition returns the CEL expression that is true when the Service itself, or a default, says what the concept is
+// about. annotations, ports, ranges and defaults are CEL expressions that give its annotations and its ports, whether
+// it has source ranges, and which of [Own.Defaults] are configured.
+func (r *Registry) OwnCondition(concept Concept, annotations, ports, ranges, defaults string) string {
 	var conditions []string
+	for _, name := range slices.Sorted(maps.Keys(r.own[concept].Defaults)) {
+		conditions = append(conditions, fmt.Sprintf("%q in %s", name, defaults))
+	}
 	if rangesSay(concept) {
 		conditions = append(conditions, ranges)
 	}

@@ -21,13 +21,15 @@ func (p product) unless(concept Concept, harmless []string, names ...string) []F
 }
 
 // foreignTable returns the annotations of other products: names that are documented, or in the source, of these
-// products. Those of this program's own clouds are among them, for the other cloud. Annotations about what does not
-// exist here, and that nobody misses, are not: an event for each would hide those that matter.
+// products. Those of this program's own clouds are among them, for the other cloud. An annotation is left out if
+// nothing here has its meaning and nobody misses its effect: an event for each of these would hide the events that
+// matter.
 func foreignTable() []Foreign {
 	return slices.Concat(thalassa(), ironcore(), aws("service.beta.kubernetes.io/"), aws("service.kubernetes.io/"),
 		azure(), gke(), openstack(), hetzner(), digitalocean(), scaleway(), cilium(), metallb(), oracle(),
 		alibaba("service.beta.kubernetes.io/alibaba-cloud-loadbalancer-"),
-		alibaba("service.beta.kubernetes.io/alicloud-loadbalancer-"), linode(), stackit(), yandexAndOthers())
+		alibaba("service.beta.kubernetes.io/alicloud-loadbalancer-"), linode(), stackit(), huawei(), cloudstack(),
+		yandexAndOthers())
 }
 
 func thalassa() []Foreign {
@@ -75,6 +77,14 @@ func aws(prefix string) []Foreign {
 		p.of(AboutTLS, "ssl-cert", "ssl-ports", "ssl-negotiation-policy"),
 		p.unless(AboutProtocol, []string{"tcp"}, "backend-protocol"),
 		p.of(AboutAccessLog, "access-log-enabled"))
+	// These values are those of the AWS Load Balancer Controller, whose load balancers are internal unless the Service
+	// says otherwise.
+	for _, one := range p.unless(AboutInternal, []string{"nlb", "elb", "clb", "classic"}, "type") {
+		for _, other := range []string{"service.beta.kubernetes.io/", "service.kubernetes.io/"} {
+			one.Unless = append(one.Unless, other+"aws-load-balancer-scheme", other+"aws-load-balancer-internal")
+		}
+		all = append(all, one)
+	}
 	if prefix == "service.kubernetes.io/" { // the one under the other prefix is Kubernetes' own
 		all = append(all, product{"AWS", prefix}.of(AboutSources, "load-balancer-source-ranges")...)
 	}
@@ -85,7 +95,8 @@ func azure() []Foreign {
 	p := product{"Azure", "service.beta.kubernetes.io/azure-"}
 	return slices.Concat(
 		p.of(AboutInternal, "load-balancer-internal"),
-		p.of(AboutSources, "allowed-service-tags", "allowed-ip-ranges"),
+		p.of(AboutSources, "allowed-ip-ranges"),
+		p.unless(AboutSources, []string{"internet"}, "allowed-service-tags"),
 		p.of(AboutAddress, "pip-name", "pip-prefix-id", "load-balancer-ipv4", "load-balancer-ipv6"),
 		p.of(AboutSubnet, "load-balancer-internal-subnet"),
 		p.of(AboutHealthChecks, "load-balancer-health-probe-"),
@@ -166,12 +177,11 @@ func scaleway() []Foreign {
 		p.of(AboutProtocol, "protocol-http"))
 }
 
-// cilium returns annotations with which Cilium serves the load balancer itself.
+// cilium returns annotations with which Cilium serves the load balancer itself. service.cilium.io/type is not among
+// them: if Cilium is the network of this cluster, it has its effect.
 func cilium() []Foreign {
 	p := product{"Cilium", ""}
 	return slices.Concat(
-		// ClusterIP keeps the load balancer's address from being served.
-		p.unless(AboutInternal, []string{"loadbalancer", "nodeport"}, "service.cilium.io/type"),
 		p.unless(AboutRangesPolicy, []string{"allow"}, "service.cilium.io/src-ranges-policy"),
 		p.of(AboutAddress, "lbipam.cilium.io/ips", "io.cilium/lb-ipam-ips"))
 }
@@ -246,6 +256,27 @@ func stackit() []Foreign {
 		yawol.of(AboutSize, "flavorId"))
 }
 
+// huawei returns the annotations about an access control list. The ID has an effect unless the status is off.
+func huawei() []Foreign {
+	p := product{"Huawei Cloud", "kubernetes.io/elb."}
+	all := p.unless(AboutSources, []string{"off"}, "acl-status")
+	for _, one := range p.unless(AboutSources, nil, "acl-id") {
+		one.Unless = []string{p.prefix + "acl-status"}
+		all = append(all, one)
+	}
+	return all
+}
+
+// cloudstack returns annotations of Apache CloudStack, where nobody may connect if the list of networks is empty.
+func cloudstack() []Foreign {
+	p := product{"CloudStack", "service.beta.kubernetes.io/cloudstack-load-balancer-"}
+	all := p.unless(AboutSources, nil, "source-cidrs")
+	for i := range all {
+		all[i].Empty = true
+	}
+	return all
+}
+
 // yandexAndOthers returns annotations of products of which only few are known.
 func yandexAndOthers() []Foreign {
 	return slices.Concat(
@@ -259,6 +290,8 @@ func yandexAndOthers() []Foreign {
 		product{"Vultr", "service.beta.kubernetes.io/vultr-loadbalancer-"}.of(AboutSecurityGroups, "firewall-rules"),
 		product{"Civo", "kubernetes.civo.com/"}.of(AboutSecurityGroups, "firewall-id"),
 		product{"kube-vip", "kube-vip.io/"}.of(AboutAddress, "loadbalancerIPs"),
+		product{"OVHcloud", "service.beta.kubernetes.io/ovh-loadbalancer-"}.of(AboutSources, "allowed-sources"),
+		product{"Tencent Cloud", "service.cloud.tencent.com/"}.of(AboutSecurityGroups, "security-groups"),
 		product{"Tencent Cloud", "service.kubernetes.io/"}.of(AboutInternal, "qcloud-loadbalancer-internal-subnetid"),
 		product{"Baidu Cloud", "service.beta.kubernetes.io/"}.of(AboutInternal, "cce-load-balancer-internal-vpc"))
 }

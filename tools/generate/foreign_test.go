@@ -21,6 +21,8 @@ func TestForeignPage(t *testing.T) {
 		"## Internal load balancers\n", "* On Thalassa Cloud: set `loadbalancer.k8s.thalassa.cloud/type` to internal",
 		"* On IronCore: set `service.beta.kubernetes.io/ironcore-load-balancer-internal` to true",
 		"| `service.beta.kubernetes.io/aws-load-balancer-scheme` | AWS | `internet-facing` |\n",
+		"| `service.beta.kubernetes.io/aws-load-balancer-type` | AWS | `nlb`, `elb`, `clb`, `classic`; all, if the " +
+			"Service has `service.beta.kubernetes.io/aws-load-balancer-scheme` or ",
 		"| `loadbalancer.k8s.thalassa.cloud/acl-port-…` | Thalassa Cloud |",
 	} {
 		if !strings.Contains(page, want) {

@@ -30,6 +30,9 @@ An annotation of another product does not count, and there is no event, in these
 
 * The Service has the annotation of this cloud, too: manifests for many clouds work unchanged. For networks that may or may not connect and for
   security groups, ` + "`spec.loadBalancerSourceRanges`" + ` is enough.
+* On Thalassa Cloud, ` + "`loadBalancer.defaults`" + ` of the cloud-config file limits who can connect in the same way: ` + "`type: internal`" + ` (or
+  ` + "`internal: \"true\"`" + `) for internal load balancers, ` + "`acl-allowed-sources`" + ` for networks that may connect, and ` + "`acl-allowed-sources`" + ` or
+  ` + "`security-groups`" + ` for security groups.
 * The value asks for nothing: it is empty, or one of those in the column "Ignored values", in upper or lower case. A list of networks that may
   connect is ignored if it contains every address, such as ` + "`0.0.0.0/0,::/0`" + `.
 
@@ -63,18 +66,30 @@ func renderForeign(clouds []annotated) string {
 		}
 		page.WriteString("\n| Annotation | Of | Ignored values |\n|---|---|---|\n")
 		for _, one := range foreignAbout(clouds, concept) {
-			name, ignored := one.Name, "none"
+			name := one.Name
 			if annotation.IsFamily(name) {
 				name += "…"
 			}
-			if len(one.Harmless) > 0 {
-				ignored = "`" + strings.Join(one.Harmless, "`, `") + "`"
-			}
-			fmt.Fprintf(&page, "| `%s` | %s | %s |\n", name, one.Product, ignored)
+			fmt.Fprintf(&page, "| `%s` | %s | %s |\n", name, one.Product, ignored(one))
 		}
 		page.WriteString("\n")
 	}
 	return strings.TrimSuffix(page.String(), "\n")
+}
+
+// ignored describes the values with which an annotation asks for nothing.
+func ignored(one annotation.Foreign) string {
+	values := "none"
+	if len(one.Harmless) > 0 {
+		values = "`" + strings.Join(one.Harmless, "`, `") + "`"
+	}
+	if one.Empty {
+		values += ", and not an empty one"
+	}
+	if len(one.Unless) > 0 {
+		values += "; all, if the Service has `" + strings.Join(one.Unless, "` or `") + "`"
+	}
+	return values
 }
 
 // marked has code in place of the names of annotations and fields.

@@ -13,6 +13,9 @@ import (
 // one.
 const NoClass = "!has(object.spec.loadBalancerClass)"
 
+// NoDefaults is the list of the configured defaults that limit who can connect. The chart replaces it.
+const NoDefaults = `["no default"]`
+
 // foreignVariables are about annotations of other products. Only those that limit who can connect are refused, and only
 // on Services whose load balancer is this cloud's.
 const foreignVariables = `  - name: served
@@ -21,6 +24,10 @@ const foreignVariables = `  - name: served
   - name: ranges
     expression: >-
       RANGES
+  # The defaults for all Services that limit who can connect.
+  - name: defaults
+    expression: >-
+      NODEFAULTS
   # Annotations of other products that limit who can connect, if this change sets them.
   - name: foreign
     expression: >-
@@ -51,7 +58,8 @@ func newForeignPolicy(registry *annotation.Registry) foreignPolicy {
 		if !registry.Enforces(concept) {
 			continue
 		}
-		own := registry.OwnCondition(concept, "object.metadata.annotations", "object.spec.ports", "variables.ranges")
+		own := registry.OwnCondition(concept, "object.metadata.annotations", "object.spec.ports", "variables.ranges",
+			"variables.defaults")
 		var found []string
 		for _, one := range registry.Foreign() {
 			if one.Concept != concept || annotation.IsFamily(one.Name) {
@@ -60,7 +68,8 @@ func newForeignPolicy(registry *annotation.Registry) foreignPolicy {
 			name := strconv.Quote(one.Name)
 			names = append(names, name)
 			found = append(found, fmt.Sprintf("(%s in variables.foreign && %s ?\n      [[%s, %s]] : [])", name,
-				one.Condition("variables.foreign["+name+"]", name+" in variables.everywhere", "variables.ranges"), name,
+				one.Condition("variables.foreign["+name+"]", name+" in variables.everywhere", "variables.ranges",
+					"object.metadata.annotations"), name,
 				strconv.Quote(registry.ForeignText(one))))
 		}
 		if len(found) > 0 {
@@ -72,8 +81,8 @@ func newForeignPolicy(registry *annotation.Registry) foreignPolicy {
 	}
 	slices.Sort(names)
 	list := strings.Join(names, ", ")
-	fill := strings.NewReplacer("NOCLASS", NoClass, "NAMES", list, "PAIRS", strings.Join(pairs, " +\n      "),
-		"EVERYWHERE", annotation.EverywhereCondition("text"), "RANGES",
+	fill := strings.NewReplacer("NOCLASS", NoClass, "NODEFAULTS", NoDefaults, "NAMES", list, "PAIRS",
+		strings.Join(pairs, " +\n      "), "EVERYWHERE", annotation.EverywhereCondition("text"), "RANGES",
 		annotation.RangesCondition("object.spec", "object.metadata.annotations"))
 	return foreignPolicy{
 		match:     " ||\n      [" + list + "].exists(name, name in object.metadata.annotations)",

@@ -169,6 +169,18 @@ A controller that is disabled, by its flag or by the configuration, needs no per
   "networks" (not (not (.Values.allocateNodeCIDRs).enabled)) | toJson -}}
 {{- end -}}
 
+{{/* For the admission policy, as JSON: the defaults of Services that limit who can connect. They count as the annotation on each Service. */}}
+{{- define "thalassa-ccm.limitingDefaults" -}}
+{{- $names := list -}}
+{{- range $name, $value := (.Values.cloudConfig.loadBalancer | default dict).defaults | default dict -}}
+{{- $text := $value | toString | trim -}}
+{{- if or (has $name (list "acl-allowed-sources" "security-groups")) (and (eq $name "type") (eq $text "internal")) (and (eq $name "internal") (has $text (list "true" "True" "TRUE" "t" "T" "1"))) -}}
+{{- $names = append $names $name -}}
+{{- end -}}
+{{- end -}}
+{{- $names | toJson -}}
+{{- end -}}
+
 {{/* A condition for the admission policy: the class of a Service is one that the program serves. A configuration that the chart does not know may leave all other Services to another program. */}}
 {{- define "thalassa-ccm.servedClass" -}}
 {{- $balancers := .Values.cloudConfig.loadBalancer | default dict -}}

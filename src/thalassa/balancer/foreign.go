@@ -15,16 +15,18 @@ func replaceOthers(r *annotation.Registry) {
 	const sources = "spec.loadBalancerSourceRanges or ^acl-allowed-sources"
 	for concept, own := range map[annotation.Concept]annotation.Own{
 		annotation.AboutInternal: {Names: []string{nameType, nameInternal},
-			Instead: "set ^type to internal, or to public if everybody may connect"},
-		annotation.AboutSources: {Names: connect,
+			Defaults: map[string]any{nameType: typeInternal, nameInternal: true},
+			Instead:  "set ^type to internal, or to public if everybody may connect"},
+		annotation.AboutSources: {Names: connect, Defaults: map[string]any{nameAllowedSources: nil},
 			Instead: "name the networks in " + sources},
 		annotation.AboutDeniedSources: {Names: connect,
 			Instead: "load balancers of Thalassa Cloud cannot deny networks: name those that may connect in " +
 				sources},
 		annotation.AboutRangesPolicy: {Names: connect,
-			Instead: "only the networks of spec.loadBalancerSourceRanges could connect: remove it, and name only " +
-				"networks there that may connect"},
-		annotation.AboutSecurityGroups: {Names: append([]string{nameSecurityGroups}, connect...),
+			Instead: "this load balancer would admit the networks of spec.loadBalancerSourceRanges, which Cilium " +
+				"denies. Write the permitted networks there, and remove this annotation"},
+		annotation.AboutSecurityGroups: {Names: append([]string{nameSecurityGroups, nameCreateGroup}, connect...),
+			Defaults: map[string]any{nameSecurityGroups: nil, nameAllowedSources: nil},
 			Instead: "name security groups of the VPC in ^security-groups, or the networks that may connect in " +
 				sources},
 		annotation.AboutAddress: {Names: []string{"reserved-ip"},

@@ -36,6 +36,10 @@ func TestForeignAnnotations(t *testing.T) {
 		"everybody": {annotations{beta + "azure-allowed-ip-ranges": "0.0.0.0/0, ::/0"}, nil, false, ""},
 		"sources here": {annotations{beta + "azure-allowed-ip-ranges": "10.0.0.0/8", own + "acl-allowed-sources": ""},
 			nil, false, ""},
+		"groups of Tencent, said here": {annotations{"service.cloud.tencent.com/security-groups": "sg-1",
+			own + "security-groups": "sg-2"}, nil, false, ""},
+		"a group of its own here": {annotations{beta + "aws-load-balancer-security-groups": "sg-1",
+			own + "create-security-group": "true"}, nil, false, ""},
 		"sources of the only port here": {annotations{beta + "azure-allowed-ip-ranges": "10.0.0.0/8",
 			own + "acl-port-80": "10.0.0.0/8"}, nil, false, ""},
 		"ranges here": {annotations{beta + "azure-allowed-ip-ranges": "10.0.0.0/8"}, []string{"192.0.2.0/24"}, false,
@@ -43,7 +47,9 @@ func TestForeignAnnotations(t *testing.T) {
 		"the annotation for ranges here": {annotations{beta + "azure-allowed-ip-ranges": "10.0.0.0/8",
 			beta + "load-balancer-source-ranges": "192.0.2.0/24"}, nil, false, ""},
 		"ranges that are denied in Cilium": {annotations{"service.cilium.io/src-ranges-policy": "deny"},
-			[]string{"192.0.2.0/24"}, true, "only networks there that may connect"},
+			[]string{"192.0.2.0/24"}, true, "src-ranges-policy: this load balancer would admit the networks of " +
+				"spec.loadBalancerSourceRanges, which Cilium denies. Write the permitted networks there, and " +
+				"remove this annotation. Until"},
 		"a health check": {annotations{beta + "aws-load-balancer-healthcheck-path": "/x"}, nil, false,
 			own + "health-check-…"},
 		"TLS": {annotations{beta + "aws-load-balancer-ssl-cert": "arn:x"}, nil, false, "do not terminate TLS"},
@@ -69,6 +75,41 @@ func TestForeignAnnotations(t *testing.T) {
 			d.blocked = blockedReasons(d, having(80))
 			if ports, err := d.openablePorts(having(80)); len(ports) != 1 || err != nil {
 				t.Errorf("of an open port, %v stay open: %v", ports, err)
+			}
+		})
+	}
+}
+
+// TestForeignAnnotationsBesideDefaults: a default that limits who can connect has the effect of the annotation on each
+// Service, and others do not.
+func TestForeignAnnotationsBesideDefaults(t *testing.T) {
+	const beta = "service.beta.kubernetes.io/"
+	const internal, sources, groups = beta + "azure-load-balancer-internal", beta + "azure-allowed-ip-ranges",
+		beta + "aws-load-balancer-security-groups"
+	for name, tt := range map[string]struct {
+		defaults map[string]string
+		foreign  string
+		closed   bool
+	}{
+		"internal":                     {map[string]string{"type": "internal"}, internal, false},
+		"internal, in the former way":  {map[string]string{"internal": "true"}, internal, false},
+		"public":                       {map[string]string{"type": "public"}, internal, true},
+		"not internal":                 {map[string]string{"internal": "false"}, internal, true},
+		"another":                      {map[string]string{"max-connections": "5"}, internal, true},
+		"sources":                      {map[string]string{"acl-allowed-sources": "10.0.0.0/8"}, sources, false},
+		"sources, and internal":        {map[string]string{"type": "internal"}, sources, true},
+		"security groups":              {map[string]string{"security-groups": "sg-1"}, groups, false},
+		"sources instead of groups":    {map[string]string{"acl-allowed-sources": "10.0.0.0/8"}, groups, false},
+		"security groups, and sources": {map[string]string{"security-groups": "sg-1"}, sources, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, web := newAnnotations(), service("web", 80)
+			if problems := a.registry.SetDefaults(tt.defaults); len(problems) > 0 {
+				t.Fatal(problems)
+			}
+			web.Annotations = map[string]string{tt.foreign: "10.0.0.0/8"}
+			if _, notices := a.read(web); (len(notices) > 0) != tt.closed {
+				t.Errorf("notices %v, want one: %t", notices, tt.closed)
 			}
 		})
 	}

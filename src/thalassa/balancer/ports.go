@@ -80,7 +80,10 @@ func blockedReasons(d desired, o Observed) []string {
 	if immutableTypeText(d.settings, o.Balancer()) != "" {
 		reasons = append(reasons, "the load balancer is internal and the Service requests a public one, or the reverse")
 	}
-	if d.groups.Invalid {
+	switch {
+	case d.annotations.securityGroups.From(d.values).Invalid:
+		reasons = append(reasons, "the annotation about its security groups is not valid")
+	case d.groups.Invalid:
 		reasons = append(reasons, "its security groups do not exist")
 	}
 	if d.annotations.createSecurityGroup.From(d.values).Invalid {

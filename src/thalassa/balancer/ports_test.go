@@ -11,6 +11,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
@@ -126,6 +127,17 @@ func TestClosing(t *testing.T) {
 				t.Errorf("reasons %q, want %q", reasons, tt.want)
 			}
 		})
+	}
+}
+
+// TestClosingByGroupsOfAnotherProduct: no group is looked for, so none is missing.
+func TestClosingByGroupsOfAnotherProduct(t *testing.T) {
+	web := service("web", 80)
+	web.Annotations["service.beta.kubernetes.io/aws-load-balancer-security-groups"] = "sg-1"
+	d, _ := NewConfig(cloudconfig.Config{}).Request(web, Observed{}).resolve(References{})
+	want := []string{"the annotation about its security groups is not valid"}
+	if reasons := blockedReasons(d, Observed{}); !slices.Equal(reasons, want) {
+		t.Errorf("reasons %q, want %q", reasons, want)
 	}
 }
 
