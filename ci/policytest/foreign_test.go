@@ -190,6 +190,7 @@ func TestForeignAnnotationsOfOthersServices(t *testing.T) {
 		return s
 	}
 	with := func(t *testing.T, name string, values map[string]any) policy {
+		t.Helper()
 		// The API server applies a policy for a moment after its deletion: each one has a name of its own.
 		of := release(t, name)
 		cloudConfig, _ := of.Values["cloudConfig"].(map[string]any)

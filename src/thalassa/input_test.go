@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -80,14 +81,36 @@ type want struct {
 	check     func(*lab, office) // more; nil for nothing
 }
 
+// input is a change of a Service, and what it leads to.
+type input struct {
+	change func(*corev1.Service)
+	want   want
+}
+
+// annotationsOfOtherProducts restrict as their products do, or have no effect.
+func annotationsOfOtherProducts() map[string]input {
+	return map[string]input{
+		"internal in AWS": {elsewhere("service.beta.kubernetes.io/aws-load-balancer-internal", "true"),
+			want{false, 0, "set loadbalancer.k8s.thalassa.cloud/type to internal, or to public",
+				"LoadBalancerConfigValid", nil}},
+		"internal on IronCore": {elsewhere("service.beta.kubernetes.io/ironcore-load-balancer-internal", "true"),
+			want{false, 0, "is an annotation of IronCore", "LoadBalancerConfigValid", nil}},
+		"public in AWS": {elsewhere("service.beta.kubernetes.io/aws-load-balancer-scheme", "internet-facing"),
+			want{true, 2, "", "", nil}},
+		"sources in Azure": {elsewhere("service.beta.kubernetes.io/azure-allowed-ip-ranges", "10.0.0.0/8"),
+			want{false, 0, "name the networks in spec.loadBalancerSourceRanges", "LoadBalancerConfigValid", nil}},
+		"security groups in AWS": {elsewhere("service.beta.kubernetes.io/aws-load-balancer-security-groups", "sg-1"),
+			want{false, 0, "name security groups of the VPC", "LoadBalancerConfigValid", nil}},
+		"an address in MetalLB": {elsewhere("metallb.io/loadBalancerIPs", "192.0.2.1"),
+			want{true, 2, "UnsupportedSetting", "LoadBalancerConfigValid", nil}},
+	}
+}
+
 // TestBadInputOfNewServices: each has a defined answer, and what is not served leaves nothing in the cloud.
 func TestBadInputOfNewServices(t *testing.T) {
 	t.Parallel()
 	long := func(letter string, count int) string { return strings.Repeat(letter, count) }
-	tests := map[string]struct {
-		change func(*corev1.Service)
-		want   want
-	}{
+	tests := map[string]input{
 		"a hundred ports": {func(s *corev1.Service) { s.Spec.Ports = many(100) }, want{true, 100, "", "", nil}},
 		"a hundred ports and one": {func(s *corev1.Service) { s.Spec.Ports = many(101) },
 			want{false, 0, "a load balancer of Thalassa Cloud has at most 100 ports, and Service shop/web has 101",
@@ -124,19 +147,6 @@ func TestBadInputOfNewServices(t *testing.T) {
 			want{false, 0, "type is internal and", "LoadBalancerConfigValid", nil}},
 		"a type that there is not": {annotated("type", "private"),
 			want{false, 0, `"private"`, "LoadBalancerConfigValid", nil}},
-		"internal in AWS": {elsewhere("service.beta.kubernetes.io/aws-load-balancer-internal", "true"),
-			want{false, 0, "set loadbalancer.k8s.thalassa.cloud/type to internal, or to public",
-				"LoadBalancerConfigValid", nil}},
-		"internal on IronCore": {elsewhere("service.beta.kubernetes.io/ironcore-load-balancer-internal", "true"),
-			want{false, 0, "is an annotation of IronCore", "LoadBalancerConfigValid", nil}},
-		"public in AWS": {elsewhere("service.beta.kubernetes.io/aws-load-balancer-scheme", "internet-facing"),
-			want{true, 2, "", "", nil}},
-		"sources in Azure": {elsewhere("service.beta.kubernetes.io/azure-allowed-ip-ranges", "10.0.0.0/8"),
-			want{false, 0, "name the networks in spec.loadBalancerSourceRanges", "LoadBalancerConfigValid", nil}},
-		"security groups in AWS": {elsewhere("service.beta.kubernetes.io/aws-load-balancer-security-groups", "sg-1"),
-			want{false, 0, "name security groups of the VPC", "LoadBalancerConfigValid", nil}},
-		"an address in MetalLB": {elsewhere("metallb.io/loadBalancerIPs", "192.0.2.1"),
-			want{true, 2, "UnsupportedSetting", "LoadBalancerConfigValid", nil}},
 		"two lists of sources": {func(s *corev1.Service) {
 			s.Annotations[label.AnnotationPrefix+"acl-allowed-sources"] = "0.0.0.0/0"
 			s.Spec.LoadBalancerSourceRanges = []string{"10.0.0.0/8"}
@@ -159,6 +169,7 @@ func TestBadInputOfNewServices(t *testing.T) {
 			s.Annotations[label.AnnotationPrefix+"max-connections"] = long("9", 200000)
 		}, want{true, 2, "max-connections", "LoadBalancerConfigValid", nil}},
 	}
+	maps.Copy(tests, annotationsOfOtherProducts())
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

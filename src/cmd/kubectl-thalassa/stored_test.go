@@ -100,7 +100,7 @@ func (r *rig) exists(volume string) bool {
 	}
 	for _, one := range all {
 		if one.Identity == volume {
-			return !strings.HasPrefix(strings.ToLower(string(one.Status)), "delet")
+			return !strings.HasPrefix(strings.ToLower(one.Status), "delet")
 		}
 	}
 	return false
