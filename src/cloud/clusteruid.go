@@ -64,8 +64,12 @@ func (c *ClusterUID) Own() types.UID {
 // IsForeign reports whether an object with this UID, and the key of this cluster, belongs to another cluster. An object
 // without a UID does not.
 func (c *ClusterUID) IsForeign(written string) bool {
-	own := string(c.Own())
-	return own != "" && written != "" && written != own && !slices.Contains(c.former, written)
+	return c.Own() != "" && c.MayBeForeign(written)
+}
+
+// MayBeForeign is IsForeign, and also reports true if it is not known, because the UID of this cluster is not.
+func (c *ClusterUID) MayBeForeign(written string) bool {
+	return written != "" && written != string(c.Own()) && (c == nil || !slices.Contains(c.former, written))
 }
 
 // Proves reports whether the UID of an object proves that this cluster has made it.

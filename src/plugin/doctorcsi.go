@@ -196,6 +196,12 @@ func (d *doctor) checkStored(ctx context.Context) {
 		d.add("orphaned-storage", NotChecked, err.Error(), "Ask for the permission, in Kubernetes or in the cloud.")
 		return
 	}
+	if d.session.uid == "" && len(found.Stored) > 0 {
+		d.add("orphaned-storage", NotChecked, "Volumes and snapshots in the cloud without a PersistentVolume or "+
+			"VolumeSnapshotContent may be another cluster's: "+cloud.ErrNoClusterUID.Error()+".",
+			"Ask for the permission.")
+		return
+	}
 	if len(found.Stored) == 0 {
 		d.add("orphaned-storage", CheckOK, "Each volume and snapshot of this cluster in the cloud has a "+
 			"PersistentVolume or a VolumeSnapshotContent.", "")
