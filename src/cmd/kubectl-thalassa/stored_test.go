@@ -6,6 +6,7 @@ import (
 
 	"github.com/thalassa-cloud/client-go/iaas"
 	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -355,10 +356,27 @@ func (r *storedRig) updateLost(protected bool, labels iaas.Labels) {
 	}
 }
 
-// installCSI adds the workloads of the CSI driver, with a cloud-config.
+// installCSI adds the CSI driver with a cloud-config, and what Kubernetes knows of it.
 func (r *rig) installCSI(config string) {
 	r.Helper()
-	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "storage", Name: name} }
+	r.addCSI("storage", config)
+	for _, one := range []runtime.Object{
+		&storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: driver}},
+		&storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: storagev1.CSINodeSpec{
+			Drivers: []storagev1.CSINodeDriver{{Name: driver, NodeID: "a"}}}},
+		&storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: "b"}, Spec: storagev1.CSINodeSpec{
+			Drivers: []storagev1.CSINodeDriver{{Name: driver, NodeID: "b"}}}},
+	} {
+		if err := r.cluster.Tracker().Add(one); err != nil {
+			r.Fatal(err)
+		}
+	}
+}
+
+// addCSI adds the workloads of a CSI driver to a namespace, with a cloud-config.
+func (r *rig) addCSI(namespace, config string) {
+	r.Helper()
+	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: namespace, Name: name} }
 	pod := func(args ...string) corev1.PodTemplateSpec {
 		return corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "driver",
 			Command: append([]string{"/" + workload.CSIProgram}, args[0]), Args: args[1:],
@@ -373,11 +391,6 @@ func (r *rig) installCSI(config string) {
 			Spec: appsv1.DeploymentSpec{Template: pod("controller", "--cloud-config=/etc/csi/cloud-config.yaml")}},
 		&appsv1.DaemonSet{ObjectMeta: meta("csi-node"), Spec: appsv1.DaemonSetSpec{Template: pod("node")},
 			Status: appsv1.DaemonSetStatus{DesiredNumberScheduled: 2, NumberReady: 2}},
-		&storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: driver}},
-		&storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: storagev1.CSINodeSpec{
-			Drivers: []storagev1.CSINodeDriver{{Name: driver, NodeID: "a"}}}},
-		&storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: "b"}, Spec: storagev1.CSINodeSpec{
-			Drivers: []storagev1.CSINodeDriver{{Name: driver, NodeID: "b"}}}},
 	} {
 		if err := r.cluster.Tracker().Add(one); err != nil {
 			r.Fatal(err)
@@ -402,6 +415,30 @@ func TestDoctorOfTheCSIDriver(t *testing.T) {
 	}
 	wantText(r, "the section", r.run("doctor").out, "\nVolumes\n",
 		"controller: Deployment storage/csi-controller: 1 of 1 pod ready.")
+}
+
+// TestDoctorIgnoresTheCSIDriverOfATenant: what a tenant makes with the command of the driver is one check that was not
+// made, beside the driver of the cluster and without one. Its configuration is not read.
+func TestDoctorIgnoresTheCSIDriverOfATenant(t *testing.T) {
+	for name, installed := range map[string]bool{"with a driver": true, "without a driver": false} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.healthy(func(review authorizationv1.SubjectAccessReviewSpec) bool {
+				return !strings.HasPrefix(review.User, "system:serviceaccount:tenant:")
+			})
+			if installed {
+				r.installCSI(r.config())
+			}
+			r.addCSI("tenant", "cluster: theirs")
+			checks, code := r.doctor()
+			want(r, "exit code", code, 0)
+			r.requireCheck(checks, "csi", plugin.NotChecked, "Deployment tenant/csi-controller")
+			want(r, "objects of the tenant that were read", strings.Join(r.readOfTenant(), ", "), "")
+			if installed {
+				r.requireCheck(checks, "csi-configuration", plugin.CheckOK, "the same cloud and cluster")
+			}
+		})
+	}
 }
 
 // TestDoctorFindsProblemsOfTheCSIDriver: what is missing or different is found, with the next step.
