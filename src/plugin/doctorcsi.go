@@ -36,7 +36,8 @@ func (d *doctor) checkStorage(ctx context.Context) {
 		return
 	}
 	if len(found.Unproven) > 0 {
-		d.add("csi", NotChecked, fmt.Sprintf("%s: %v.", workload.Names(found.Unproven), workload.ErrUnproven), unprovenCSI)
+		d.add("csi", NotChecked, fmt.Sprintf("%s: %v.", workload.Names(found.Unproven), workload.ErrUnproven),
+			unprovenCSI)
 	}
 	switch {
 	case found.Controller != nil || found.Node != nil:
@@ -46,8 +47,8 @@ func (d *doctor) checkStorage(ctx context.Context) {
 	}
 }
 
-const unprovenCSI = "If it is the CSI driver of this cluster, ask for the permission to create subjectaccessreviews, or " +
-	"install the driver in the namespace kube-system."
+const unprovenCSI = "If it is the CSI driver of this cluster, ask for the permission to create subjectaccessreviews, " +
+	"or install the driver in the namespace kube-system."
 
 // checkCSI checks a driver of which the cluster has at least one part. The node plug-in has no configuration.
 func (d *doctor) checkCSI(ctx context.Context, controller, node *workload.Workload) {

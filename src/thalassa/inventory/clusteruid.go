@@ -105,7 +105,7 @@ func (i *Inventory) runningUnlisted(ctx context.Context, ids []string) (running 
 		machine, found, err := i.confirmOne(ctx, id)
 		switch {
 		case err != nil:
-			return nil, fmt.Errorf("asking for the machine %s, a target of orphans that the list lacks: %w", id, err)
+			return nil, fmt.Errorf("asking for machine %s, a target of orphans that the list lacks: %w", id, err)
 		case found && machine.State == string(iaas.MachineStateRunning):
 			running = append(running, id)
 		}
