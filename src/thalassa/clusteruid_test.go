@@ -233,3 +233,23 @@ func TestRunningTargetsThatListsLack(t *testing.T) {
 		})
 	}
 }
+
+// TestLateUID: when the UID of the cluster becomes known, objects of another cluster are recognised at once, also if
+// the cloud answers that its lists have not changed.
+func TestLateUID(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one := newLab(t, emulator.Config{Switches: emulator.Switches{ConditionalRequests: true}}).in(blue)
+		one.settle(grouped(), one.nodes("a"))
+		late := one.in("")
+		if err := late.cloud.balancers.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if ours, foreign := late.managed(); len(ours) != 3 || len(foreign) != 0 {
+			t.Errorf("without the UID: managed %v, foreign %v", ours, foreign)
+		}
+		late.cloud.balancers.SetUID(green)
+		if ours, foreign := late.managed(); len(ours) != 0 || len(foreign) < 2 {
+			t.Errorf("with the UID: managed %v, foreign %v", ours, foreign)
+		}
+	})
+}

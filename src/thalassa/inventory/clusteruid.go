@@ -29,6 +29,15 @@ func (i *Inventory) seen(labels, annotations resource.Labels) resource.Labels {
 	return labels
 }
 
+// Forget causes load balancers, target groups and security groups to be read again before they are next used, because
+// the UID of the cluster, which decides how they are stored, is another one.
+func (i *Inventory) Forget() {
+	i.cloud.Forget()
+	i.balancers.Invalidate()
+	i.groups.Invalidate()
+	i.securityGroups.Invalidate()
+}
+
 // isForeign reports whether an object has the key of this cluster and the UID of another one.
 func (i *Inventory) isForeign(labels resource.Labels) bool {
 	return label.UIDOf(labels[label.Cluster], i.owned[label.Cluster]) != ""
@@ -74,8 +83,8 @@ func (i *Inventory) Foreign(ctx context.Context, maxAge time.Duration) (balancer
 }
 
 // RunningTargets returns the running machines of the stored target groups with these identities, and of those that the
-// stored load balancers with these identities lead to, sorted. Lists may lack a machine that runs, so that each of those
-// is requested.
+// stored load balancers with these identities lead to, sorted. Lists may lack a machine that runs, so that each of
+// those is requested.
 func (i *Inventory) RunningTargets(ctx context.Context, ids []string) ([]string, error) {
 	machines, err := i.targetsOf(ctx, ids)
 	if err != nil || len(machines) == 0 {
