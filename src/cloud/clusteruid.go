@@ -20,8 +20,9 @@ import (
 // ClusterIdentity tells clusters with the same key apart. A cloud that implements it writes the UID of the cluster into
 // the objects that it makes, with the writes that are made anyway.
 type ClusterIdentity interface {
-	// SetUID sets the UID of the cluster, which is that of its namespace kube-system. It is called before Start, and
-	// before every other method of the cloud that needs it. Without it, no object counts as that of another cluster.
+	// SetUID sets the UID of the cluster, which is that of its namespace kube-system. It is called before Start if it
+	// can be read then, and otherwise later: what was read before is read again. Without it, no object counts as that
+	// of another cluster.
 	SetUID(uid types.UID)
 	// ListForeign returns the objects that have the key of this cluster and the UID of another one. Nothing else
 	// returns, changes or deletes them.
@@ -64,8 +65,12 @@ func (c *ClusterUID) Own() types.UID {
 // IsForeign reports whether an object with this UID, and the key of this cluster, belongs to another cluster. An object
 // without a UID does not.
 func (c *ClusterUID) IsForeign(written string) bool {
-	own := string(c.Own())
-	return own != "" && written != "" && written != own && !slices.Contains(c.former, written)
+	return c.Own() != "" && c.MayBeForeign(written)
+}
+
+// MayBeForeign is IsForeign, and also reports true if it is not known, because the UID of this cluster is not.
+func (c *ClusterUID) MayBeForeign(written string) bool {
+	return written != "" && written != string(c.Own()) && (c == nil || !slices.Contains(c.former, written))
 }
 
 // Proves reports whether the UID of an object proves that this cluster has made it.
@@ -80,22 +85,41 @@ func ReadClusterUID(ctx context.Context, client kubernetes.Interface) (types.UID
 	return namespace.UID, nil
 }
 
-// uidRetryPeriod is the time between two attempts to read the UID of the cluster.
-const uidRetryPeriod = time.Second
+// The times between two attempts to read the UID of the cluster: while the API server does not answer, and while it
+// does not permit it. The permission may be given after the program has started.
+const (
+	uidRetryPeriod   = time.Second
+	uidRefusedPeriod = time.Minute
+)
 
-// AwaitClusterUID returns the UID of a cluster as soon as the API server answers; "" if it does not permit to read it,
-// or when the context ends. A program without it works, and does not recognise the objects of other clusters.
-func AwaitClusterUID(ctx context.Context, client kubernetes.Interface) types.UID {
-	var uid types.UID
-	// The error is that the context has ended.
+// FindClusterUID calls set with the UID of a cluster as soon as the API server answers, and returns. If it does not
+// permit to read it, it returns, too, and tries again in the background until the context ends. Until then, a program
+// works, and does not recognise the objects of other clusters.
+func FindClusterUID(ctx context.Context, client kubernetes.Interface, set func(types.UID)) {
+	// The errors are that the context has ended.
 	_ = wait.PollUntilContextCancel(ctx, uidRetryPeriod, true, func(ctx context.Context) (bool, error) {
-		var err error
-		uid, err = ReadClusterUID(ctx, client)
-		if err != nil {
-			klog.FromContext(ctx).Error(err, "The UID of the cluster is not known, so that objects of another cluster "+
-				"with the same name in the cloud are not recognised")
+		uid, err := ReadClusterUID(ctx, client)
+		switch {
+		case err == nil:
+			set(uid)
+			return true, nil
+		case apierrors.IsForbidden(err) || apierrors.IsNotFound(err):
+			go findClusterUIDLater(ctx, client, set)
 		}
-		return err == nil || apierrors.IsForbidden(err) || apierrors.IsNotFound(err), nil
+		klog.FromContext(ctx).Error(err, "The UID of the cluster is not known, so that objects of another cluster "+
+			"with the same name in the cloud are not recognised. It is tried again")
+		return apierrors.IsForbidden(err) || apierrors.IsNotFound(err), nil
 	})
-	return uid
+}
+
+// findClusterUIDLater calls set as soon as the API server permits to read the UID.
+func findClusterUIDLater(ctx context.Context, client kubernetes.Interface, set func(types.UID)) {
+	_ = wait.PollUntilContextCancel(ctx, uidRefusedPeriod, false, func(ctx context.Context) (bool, error) {
+		uid, err := ReadClusterUID(ctx, client)
+		if err == nil {
+			set(uid)
+			klog.FromContext(ctx).Info("The UID of the cluster is known", "uid", uid)
+		}
+		return err == nil, nil
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -43,17 +44,20 @@ func TestClusterUID(t *testing.T) {
 	}
 }
 
-// TestAwaitClusterUID: the UID of a cluster is that of its namespace kube-system, also if the API server does not
-// answer at first. Without the permission there is none.
-func TestAwaitClusterUID(t *testing.T) {
+// TestFindClusterUID: the UID of a cluster is that of its namespace kube-system, also if the API server does not
+// answer at first. Without the permission there is none, until it is given.
+func TestFindClusterUID(t *testing.T) {
 	forbidden := apierrors.NewForbidden(corev1.Resource("namespaces"), metav1.NamespaceSystem, errors.New("no rule"))
 	for name, tt := range map[string]struct {
 		failures []error
 		uid      types.UID
+		later    time.Duration // when it is set otherwise
 	}{
-		"answer":        {nil, "uid-1"},
-		"late answer":   {[]error{errors.New("refused"), apierrors.NewInternalError(errors.New("etcd"))}, "uid-1"},
-		"not permitted": {[]error{forbidden}, ""},
+		"answer": {nil, "uid-1", 0},
+		"late answer": {[]error{errors.New("refused"), apierrors.NewInternalError(errors.New("etcd"))}, "uid-1",
+			0},
+		"not permitted":          {[]error{forbidden}, "", time.Minute},
+		"not permitted for long": {[]error{forbidden, forbidden, errors.New("refused")}, "", 3 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -67,8 +71,15 @@ func TestAwaitClusterUID(t *testing.T) {
 						}
 						return failed, nil, err
 					})
-				if got := AwaitClusterUID(t.Context(), client); got != tt.uid {
+				var got types.UID
+				began, at := time.Now(), time.Time{}
+				FindClusterUID(t.Context(), client, func(uid types.UID) { got, at = uid, time.Now() })
+				if got != tt.uid {
 					t.Errorf("UID %q, want %q", got, tt.uid)
+				}
+				<-time.After(time.Hour)
+				if took := at.Sub(began); got != "uid-1" || tt.later > 0 && took != tt.later {
+					t.Errorf("UID %q after %s, want one after %s", got, took, tt.later)
 				}
 			})
 		})

@@ -9,13 +9,11 @@ import (
 )
 
 // identify tells the cloud the UID of the cluster, if Services have load balancers. Without an answer it waits, because
-// the controllers need the API server, too. If the UID cannot be read at all, they work without it, and delete no
-// orphans.
+// the controllers need the API server, too. If the UID may not be read, they work without it until it may, and delete
+// no orphans.
 func (p *process) identify(ctx context.Context) {
 	if _, runs := p.controllers[names.ServiceLBController]; !runs || p.cloud.ClusterIdentity == nil {
 		return
 	}
-	if uid := cloud.AwaitClusterUID(ctx, p.config.Client); uid != "" {
-		p.cloud.ClusterIdentity.SetUID(uid)
-	}
+	cloud.FindClusterUID(ctx, p.config.Client, p.cloud.ClusterIdentity.SetUID)
 }

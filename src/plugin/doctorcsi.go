@@ -30,16 +30,25 @@ func (d *doctor) checkStorage(ctx context.Context) {
 		return
 	}
 	d.checkStored(ctx)
-	controller, node, err := workload.FindCSI(ctx, d.session.client)
-	switch {
-	case err != nil:
+	found, err := workload.FindCSI(ctx, d.session.client)
+	if err != nil {
 		d.fail("csi", err)
-	case controller == nil && node == nil:
+		return
+	}
+	if len(found.Unproven) > 0 {
+		d.add("csi", NotChecked, fmt.Sprintf("%s: %v.", workload.Names(found.Unproven), workload.ErrUnproven),
+			unprovenCSI)
+	}
+	switch {
+	case found.Controller != nil || found.Node != nil:
+		d.checkCSI(ctx, found.Controller, found.Node)
+	case len(found.Unproven) == 0:
 		d.add("csi", CheckOK, "The CSI driver of this project is not in this cluster.", "")
-	default:
-		d.checkCSI(ctx, controller, node)
 	}
 }
+
+const unprovenCSI = "If it is the CSI driver of this cluster, ask for the permission to create subjectaccessreviews, " +
+	"or install the driver in the namespace kube-system."
 
 // checkCSI checks a driver of which the cluster has at least one part. The node plug-in has no configuration.
 func (d *doctor) checkCSI(ctx context.Context, controller, node *workload.Workload) {
@@ -194,6 +203,12 @@ func (d *doctor) checkStored(ctx context.Context) {
 	var found Orphans
 	if err := d.findStored(ctx, d.session, &found); err != nil {
 		d.add("orphaned-storage", NotChecked, err.Error(), "Ask for the permission, in Kubernetes or in the cloud.")
+		return
+	}
+	if d.session.uid == "" && len(found.Stored) > 0 {
+		d.add("orphaned-storage", NotChecked, "Volumes and snapshots in the cloud without a PersistentVolume or "+
+			"VolumeSnapshotContent may be another cluster's: "+cloud.ErrNoClusterUID.Error()+".",
+			"Ask for the permission.")
 		return
 	}
 	if len(found.Stored) == 0 {

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/list"
 	"github.com/thalassa-cloud/thalassa-ccm/src/recorder"
 )
@@ -165,6 +166,10 @@ func (d *doctor) checkForeign(ctx context.Context) {
 	foreign, err := identity.ListForeign(ctx)
 	if err != nil {
 		d.fail("cluster-uid", err)
+		return
+	}
+	if d.session.uid == "" {
+		d.add("cluster-uid", NotChecked, sentence(cloud.ErrNoClusterUID.Error()), "Ask for the permission.")
 		return
 	}
 	if len(foreign) == 0 {

@@ -30,7 +30,8 @@ const orphansDeleteDescription = "Deletes orphans in the cloud: those with the U
 	"Before each deletion, the API server is asked whether the Service is really gone. Nothing is written to\n" +
 	"Kubernetes. If most objects of the cluster are orphans, nothing is deleted without --force, because this\n" +
 	"may be the wrong cluster. The same holds if one of the chosen objects does not have the UID of this\n" +
-	"cluster, and a running machine that is no Node of this cluster is its target. Retained load balancers and\n" +
+	"cluster, and is a volume or a snapshot, or has a running machine that is no Node of this cluster as its\n" +
+	"target; and for all if that UID may not be read. Retained load balancers and\n" +
 	"objects that lost labels are deleted only if they are named by UID, with the flag for them. Before each\n" +
 	"volume and snapshot, the API server is asked for its PersistentVolume or VolumeSnapshotContent, and the\n" +
 	"cloud for its state: one that a machine uses, or that is protected, is never deleted.\n\n" +
@@ -137,15 +138,27 @@ func (o Orphans) choose(flags deletionFlags, ids []string) (Orphans, error) {
 	}
 	for _, one := range o.Stored {
 		known[one.Identity] = true
-		switch {
+		switch err := one.mayDelete(flags); {
 		case !slices.Contains(ids, one.Identity):
-		case one.Kept != "":
-			problems = append(problems, fmt.Errorf("the %s is not deleted, because %s", one, one.Kept))
+		case err != nil:
+			problems = append(problems, err)
 		default:
 			chosen.Stored = append(chosen.Stored, one)
 		}
 	}
 	return chosen, errors.Join(errors.Join(problems...), o.unknown(known, ids))
+}
+
+// mayDelete returns why a volume or snapshot is not deleted.
+func (o StoredOrphan) mayDelete(flags deletionFlags) error {
+	switch {
+	case o.Kept != "":
+		return fmt.Errorf("the %s is not deleted, because %s", o, o.Kept)
+	case o.Doubt != "" && !flags.force:
+		return fmt.Errorf("the %s is not deleted, because it may belong to another cluster: %s. If no other cluster "+
+			"uses it, pass --force", o, o.Doubt)
+	}
+	return nil
 }
 
 // unknown returns an error if an argument is no orphan.
@@ -207,6 +220,9 @@ func (s *settings) showDeletion(chosen Orphans) {
 	shown.Print("These objects in the cloud will be deleted:\n\n")
 	for _, one := range chosen.Stored {
 		shown.Indented(0, "", terminal.Bad, one.String())
+		if one.Doubt != "" {
+			shown.Indented(4, "! ", terminal.Caution, "It may belong to another cluster: "+one.Doubt)
+		}
 	}
 	for _, one := range chosen.Orphans {
 		shown.Indented(0, "", terminal.Strong, fmt.Sprintf("Service %s (UID %s)", one.service(), one.UID))

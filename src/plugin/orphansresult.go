@@ -107,7 +107,7 @@ func tableOfStored(all []StoredOrphan) terminal.Table {
 		}
 		table.Rows = append(table.Rows, []terminal.Cell{{Text: one.Kind}, {Text: one.Name}, {Text: one.Identity},
 			{Text: size}, {Text: created}, {Text: cmp.Or(one.State, "-")},
-			{Text: cmp.Or(one.Kept, "-"), Tone: terminal.Caution}})
+			{Text: cmp.Or(one.Kept, one.Doubt, "-"), Tone: terminal.Caution}})
 	}
 	return table
 }

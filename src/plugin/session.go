@@ -8,6 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
@@ -34,6 +35,7 @@ type session struct {
 	// workload is nil if the cloud controller manager is not in the cluster, so that a file configures the cloud.
 	workload   *workload.Workload
 	inspection *manager.Inspection
+	uid        types.UID // of the cluster; "" if it is not known
 	// mounted are the files and variables of the workload; those of this process without a workload.
 	mounted cloud.Environment
 }
@@ -97,6 +99,7 @@ func (s *session) identify(ctx context.Context) error {
 	uid, err := cloud.ReadClusterUID(ctx, s.client)
 	switch {
 	case err == nil:
+		s.uid = uid
 		identity.SetUID(uid)
 	case !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err):
 		return err

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
@@ -26,11 +27,23 @@ type StoredOrphan struct {
 	Created  time.Time `json:"created,omitzero"`
 	// Kept is why it is not deleted now, such as that it is attached to a machine.
 	Kept string `json:"kept,omitempty"`
+	// Doubt is why it may belong to another cluster with the same name in its configuration.
+	Doubt string `json:"doubt,omitempty"`
+
+	clusterUID types.UID // of the cluster that has written it
 }
 
-func newStoredOrphan(one cloud.StoredObject) StoredOrphan {
-	return StoredOrphan{Kind: string(one.Kind), Name: one.Name, Identity: one.Identity, State: one.State,
-		Size: int(one.Size), Created: one.CreatedAt, Kept: one.Kept}
+func (s *session) newStoredOrphan(one cloud.StoredObject) StoredOrphan {
+	orphan := StoredOrphan{Kind: string(one.Kind), Name: one.Name, Identity: one.Identity, State: one.State,
+		Size: int(one.Size), Created: one.CreatedAt, Kept: one.Kept, clusterUID: one.ClusterUID}
+	switch {
+	case one.Proven:
+	case s.uid == "":
+		orphan.Doubt = cloud.ErrNoClusterUID.Error()
+	default:
+		orphan.Doubt = "it does not have the UID of this cluster"
+	}
+	return orphan
 }
 
 // String is "volume pvc-1 (vol-1)".
@@ -54,20 +67,20 @@ func (s *settings) findStored(ctx context.Context, from *session, into *Orphans)
 		if err != nil {
 			return err
 		}
-		into.addStored(kind, listed, used)
+		into.addStored(from, kind, listed, used)
 	}
 	return nil
 }
 
 // addStored adds the objects of one kind that are not in use.
-func (o *Orphans) addStored(kind cloud.StoredKind, listed []cloud.StoredObject, used usage) {
+func (o *Orphans) addStored(from *session, kind cloud.StoredKind, listed []cloud.StoredObject, used usage) {
 	all, before := 0, len(o.Stored)
 	for _, one := range listed {
 		if one.Kind != kind {
 			continue
 		}
 		if all++; !used.has(one.Identity, one.Name) {
-			o.Stored = append(o.Stored, newStoredOrphan(one))
+			o.Stored = append(o.Stored, from.newStoredOrphan(one))
 		}
 	}
 	orphans := len(o.Stored) - before
@@ -179,5 +192,5 @@ func (s *session) deleteOneStored(ctx context.Context, one StoredOrphan) error {
 		return errors.New("Kubernetes has an object for it")
 	}
 	return s.inspection.Cloud.Storage.DeleteStored(ctx, cloud.StoredObject{Kind: cloud.StoredKind(one.Kind),
-		Name: one.Name, Identity: one.Identity})
+		Name: one.Name, Identity: one.Identity, ClusterUID: one.clusterUID})
 }

@@ -93,10 +93,10 @@ func (c *Cloud) Offer() *cloud.Cloud {
 		Collectors: c.collectors(), Ready: c.Ready, Start: c.Start, Drain: c.Drain,
 		Recovered: c.recovered, Observe: c.observe, Storage: c.stored,
 		DrainTimeout: c.client.DrainTimeout(), CheckAccess: c.checkAccess,
+		ClusterIdentity: c.balancers, // volumes have the UID of their cluster, too
 	}
 	if c.config.LoadBalancer.Enabled {
 		offered.LoadBalancers, offered.LoadBalancerBehaviour = c.balancers, c.config.LoadBalancer.Behaviour()
-		offered.ClusterIdentity = c.balancers
 	}
 	if c.config.InstancesV2.Enabled {
 		offered.Machines, offered.MachineBehaviour = c.machines, c.config.InstancesV2.Behaviour()

@@ -12,7 +12,10 @@ import (
 var _ cloud.ClusterIdentity = (*balancers)(nil)
 
 // SetUID implements cloud.ClusterIdentity.
-func (b *balancers) SetUID(uid types.UID) { b.uid.Set(uid) }
+func (b *balancers) SetUID(uid types.UID) {
+	b.uid.Set(uid)
+	b.inventory.Forget()
+}
 
 // ListForeign implements cloud.ClusterIdentity.
 func (b *balancers) ListForeign(ctx context.Context) ([]cloud.ManagedObject, error) {

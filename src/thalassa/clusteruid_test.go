@@ -13,6 +13,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
@@ -194,6 +195,61 @@ func TestRunningTargets(t *testing.T) {
 		}
 		if _, err := l.in("").cloud.balancers.RunningTargets(t.Context(), ours); err == nil {
 			t.Error("no error without the UID of the cluster")
+		}
+	})
+}
+
+// TestRunningTargetsThatListsLack: a machine, or a target group, that the list lacks is requested, so that it counts as
+// running. If there is no answer, the targets are not known.
+func TestRunningTargetsThatListsLack(t *testing.T) {
+	for _, kind := range []string{"machines", "loadbalancer-target-groups"} {
+		t.Run(kind, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				one := newLab(t, emulator.Config{}).in("")
+				nodes, web := one.nodes("a"), service("web", 80)
+				one.settle(web, nodes)
+				inject := func(operation string, what fault.Kind) {
+					t.Helper()
+					if _, err := one.emulator.Inject(fault.Rule{Operation: operation,
+						Effect: fault.Effect{Kind: what}}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				inject("GET /v1/"+kind, fault.Partial)
+				want, _ := one.cloud.balancers.Identify(nodes[0])
+				two := one.in(green)
+				ours, _ := two.managed()
+				got, err := two.cloud.balancers.RunningTargets(t.Context(), ours)
+				if err != nil || !slices.Equal(got, []string{want}) {
+					t.Errorf("running targets %q, error %v; want %q", got, err, want)
+				}
+				inject("GET /v1/"+kind+"/{id}", fault.Forbidden)
+				three := one.in(green)
+				ours, _ = three.managed()
+				if got, err := three.cloud.balancers.RunningTargets(t.Context(), ours); err == nil {
+					t.Errorf("running targets %q without an error", got)
+				}
+			})
+		})
+	}
+}
+
+// TestLateUID: when the UID of the cluster becomes known, objects of another cluster are recognised at once, also if
+// the cloud answers that its lists have not changed.
+func TestLateUID(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one := newLab(t, emulator.Config{Switches: emulator.Switches{ConditionalRequests: true}}).in(blue)
+		one.settle(grouped(), one.nodes("a"))
+		late := one.in("")
+		if err := late.cloud.balancers.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if ours, foreign := late.managed(); len(ours) != 3 || len(foreign) != 0 {
+			t.Errorf("without the UID: managed %v, foreign %v", ours, foreign)
+		}
+		late.cloud.balancers.SetUID(green)
+		if ours, foreign := late.managed(); len(ours) != 0 || len(foreign) < 2 {
+			t.Errorf("with the UID: managed %v, foreign %v", ours, foreign)
 		}
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/thalassa-cloud/thalassa-ccm/src/audit"
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
@@ -17,11 +19,11 @@ import (
 // stored implements cloud.Storage.
 type stored struct {
 	storage *storage.Storage
-	cluster string
+	cluster storage.Cluster
 }
 
 func newStored(api *client.Client, cluster storage.Cluster, known *inventory.Inventory) *stored {
-	return &stored{cluster: cluster.Key, storage: storage.New(api, cluster, func(ctx context.Context) (string, error) {
+	return &stored{cluster: cluster, storage: storage.New(api, cluster, func(ctx context.Context) (string, error) {
 		vpc, err := known.VPC(ctx)
 		return vpc.Region, err
 	})}
@@ -40,12 +42,12 @@ func (s *stored) ListStored(ctx context.Context) ([]cloud.StoredObject, error) {
 	var all []cloud.StoredObject
 	for _, one := range volumes {
 		if s.owns(one.Labels) && !one.Deleting() {
-			all = append(all, describeVolume(one))
+			all = append(all, s.describeVolume(one))
 		}
 	}
 	for _, one := range snapshots {
 		if s.owns(one.Labels) && one.Labels[label.CSIClone] == "" && !one.Deleting() {
-			all = append(all, describeSnapshot(one))
+			all = append(all, s.describeSnapshot(one))
 		}
 	}
 	return all, nil
@@ -54,10 +56,21 @@ func (s *stored) ListStored(ctx context.Context) ([]cloud.StoredObject, error) {
 // owns reports whether the labels say that a CSI driver created an object for this cluster. Those without a cluster may
 // be those of any.
 func (s *stored) owns(labels resource.Labels) bool {
-	return s.cluster != "" && labels[label.CSIDriver] == "true" && labels[label.CSICluster] == s.cluster
+	key := s.cluster.Key
+	return key != "" && labels[label.CSIDriver] == "true" && labels[label.CSICluster] == key
 }
 
-func describeVolume(v resource.Volume) cloud.StoredObject {
+// attribute sets the cluster that has written an object.
+func (s *stored) attribute(found cloud.StoredObject, annotations resource.Labels) cloud.StoredObject {
+	uid := annotations[label.ClusterUID]
+	found.ClusterUID, found.Proven = types.UID(uid), s.cluster.UID.Proves(uid)
+	if s.cluster.UID.MayBeForeign(uid) {
+		found.Kept = fmt.Sprintf("it has the UID of a cluster, %s, and %v", uid, cloud.ErrNoClusterUID)
+	}
+	return found
+}
+
+func (s *stored) describeVolume(v resource.Volume) cloud.StoredObject {
 	found := cloud.StoredObject{Kind: cloud.Volume, Name: v.Name, Identity: v.ID, State: v.Status, Size: v.Size,
 		CreatedAt: v.CreatedAt}
 	switch {
@@ -68,19 +81,19 @@ func describeVolume(v resource.Volume) cloud.StoredObject {
 	case v.Status != resource.VolumeAvailable && v.Status != resource.VolumeFailed:
 		found.Kept = "the cloud reports that it is " + v.Status
 	}
-	return found
+	return s.attribute(found, v.Annotations)
 }
 
-func describeSnapshot(s resource.Snapshot) cloud.StoredObject {
-	found := cloud.StoredObject{Kind: cloud.Snapshot, Name: s.Name, Identity: s.ID, State: s.Status, Size: s.Size,
-		CreatedAt: s.CreatedAt}
+func (s *stored) describeSnapshot(snap resource.Snapshot) cloud.StoredObject {
+	found := cloud.StoredObject{Kind: cloud.Snapshot, Name: snap.Name, Identity: snap.ID, State: snap.Status,
+		Size: snap.Size, CreatedAt: snap.CreatedAt}
 	switch {
-	case s.DeleteProtection:
+	case snap.DeleteProtection:
 		found.Kept = protected
-	case s.Status == resource.VolumeCreating:
-		found.Kept = "the cloud reports that it is " + s.Status
+	case snap.Status == resource.VolumeCreating:
+		found.Kept = "the cloud reports that it is " + snap.Status
 	}
-	return found
+	return s.attribute(found, snap.Annotations)
 }
 
 // protected is why an object is kept that the cloud does not delete.
@@ -94,7 +107,7 @@ func (s *stored) DeleteStored(ctx context.Context, object cloud.StoredObject) er
 		if err != nil || !exists || latest.Deleting() {
 			return err
 		}
-		if err := s.mayDelete(object, describeSnapshot(latest), latest.Labels); err != nil {
+		if err := s.mayDelete(object, s.describeSnapshot(latest), latest.Labels); err != nil {
 			return err
 		}
 		return s.storage.DeleteSnapshot(ctx, latest)
@@ -103,7 +116,7 @@ func (s *stored) DeleteStored(ctx context.Context, object cloud.StoredObject) er
 	if err != nil || !exists || latest.Deleting() {
 		return err
 	}
-	if err := s.mayDelete(object, describeVolume(latest), latest.Labels); err != nil {
+	if err := s.mayDelete(object, s.describeVolume(latest), latest.Labels); err != nil {
 		return err
 	}
 	return s.storage.DeleteVolume(ctx, latest)
@@ -116,6 +129,9 @@ func (s *stored) mayDelete(listed, latest cloud.StoredObject, labels resource.La
 		return errors.New("its name or its labels were changed in the cloud: it may belong to somebody else now")
 	case latest.Kept != "":
 		return errors.New(latest.Kept)
+	case !latest.Proven && latest.ClusterUID != listed.ClusterUID:
+		return fmt.Errorf("its annotation %s was changed in the cloud: it may belong to another cluster now",
+			label.ClusterUID)
 	}
 	return nil
 }

@@ -37,6 +37,8 @@ func TestOrphansWithoutTheUID(t *testing.T) {
 	}
 	refused := r.run("orphans", "delete", uidOld, "--yes")
 	wantText(r, "the error", refused.err, "the UID of this cluster is not known", "--force")
+	checks, _ := r.doctor()
+	r.requireCheck(checks, "cluster-uid", plugin.NotChecked, "UID of this cluster is not known")
 }
 
 // TestForeignObjects: what has the UID of another cluster is no orphan, is not deleted, and is a finding of doctor.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/thalassa-cloud/client-go/iaas"
 	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,6 +22,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/plugin"
 	"github.com/thalassa-cloud/thalassa-ccm/src/plugin/terminal"
 	"github.com/thalassa-cloud/thalassa-ccm/src/plugin/workload"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 // driver is the name of the CSI driver.
@@ -49,6 +51,9 @@ func storedLabels(cluster string) iaas.Labels {
 		domain + "cluster-identity": cluster}
 }
 
+// ofCluster are the annotations of what the cluster with the UID has made.
+func ofCluster(uid string) iaas.Annotations { return iaas.Annotations{label.ClusterUID: uid} }
+
 // addVolume adds a volume to the cloud, and returns its identity.
 func (r *rig) addVolume(name, cluster string, changes ...func(*iaas.CreateVolume)) string {
 	r.Helper()
@@ -57,7 +62,8 @@ func (r *rig) addVolume(name, cluster string, changes ...func(*iaas.CreateVolume
 		r.Fatal(err)
 	}
 	wanted := iaas.CreateVolume{Name: name, Size: 10, CloudRegionIdentity: emulator.DefaultRegion,
-		VolumeTypeIdentity: all[0].Identity, Labels: storedLabels(cluster)}
+		VolumeTypeIdentity: all[0].Identity, Labels: storedLabels(cluster),
+		Annotations: ofCluster(string(systemNamespace().UID))}
 	for _, change := range changes {
 		change(&wanted)
 	}
@@ -72,7 +78,7 @@ func (r *rig) addVolume(name, cluster string, changes ...func(*iaas.CreateVolume
 func (r *rig) addSnapshot(name, volume string) string {
 	r.Helper()
 	made, err := r.api().CreateSnapshot(r.Context(), iaas.CreateSnapshotRequest{Name: name, VolumeIdentity: volume,
-		Labels: storedLabels("k8s-test")})
+		Labels: storedLabels("k8s-test"), Annotations: ofCluster(string(systemNamespace().UID))})
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -269,6 +275,78 @@ func TestGuardsOfStorage(t *testing.T) {
 	}
 }
 
+// TestStorageInDoubt: a volume that is not proven to be this cluster's is deleted only with --force, and one with the
+// UID of another cluster never, also if the UID of this cluster may not be read. Doctor does not count it as ours then.
+func TestStorageInDoubt(t *testing.T) {
+	const elsewhere = "0a1b2c3d-0000-4000-8000-0000000009ee"
+	forbidden := func(r *storedRig) {
+		r.refuse("get", "namespaces", apierrors.NewForbidden(schema.GroupResource{Resource: "namespaces"}, "", nil))
+	}
+	for name, test := range map[string]struct {
+		uid           string // of the volume
+		before        func(*storedRig)
+		refused       string
+		forced        string // why not even --force deletes it
+		meanwhile     string // the UID after it was confirmed
+		doctor        plugin.CheckStatus
+		doctorMessage string
+	}{
+		"no UID": {refused: "does not have the UID of this cluster", doctor: plugin.CheckWarning},
+		"no UID, and not permitted": {before: forbidden, refused: "the UID of this cluster is not known",
+			doctor: plugin.NotChecked, doctorMessage: "may be another cluster's"},
+		"of another cluster": {uid: elsewhere, refused: "no orphan has the UID", forced: "no orphan has the UID",
+			doctor: plugin.CheckWarning, doctorMessage: "1 volume and 1 snapshot"},
+		"of another cluster, and not permitted": {uid: elsewhere, before: forbidden, refused: elsewhere,
+			forced: elsewhere, doctor: plugin.NotChecked, doctorMessage: "may be another cluster's"},
+		"of another cluster meanwhile": {refused: "does not have the UID", meanwhile: elsewhere,
+			forced: "its name or its labels were changed", doctor: plugin.CheckWarning},
+		"of another cluster meanwhile, and not permitted": {before: forbidden, refused: "is not known",
+			meanwhile: elsewhere, forced: elsewhere, doctor: plugin.NotChecked},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newStoredRig(t)
+			r.screen, r.answer = terminal.Terminal{Interactive: true, Width: 200}, "delete\n"
+			doubtful := r.addVolume("pvc-doubtful", "k8s-test", func(v *iaas.CreateVolume) {
+				v.Annotations = ofCluster(test.uid)
+			})
+			if test.before != nil {
+				test.before(r)
+			}
+			checks, _ := r.doctor()
+			r.requireCheck(checks, "orphaned-storage", test.doctor, test.doctorMessage)
+			refused := r.run("orphans", "delete", doubtful)
+			wantText(r.rig, "the error", refused.err, test.refused)
+			want(r.rig, "the volume exists", r.exists(doubtful), true)
+			if test.meanwhile != "" {
+				r.onAnswer = func() { r.giveTo(doubtful, test.meanwhile) }
+			}
+			forced := r.run("orphans", "delete", doubtful, "--force")
+			wantText(r.rig, "with --force", forced.out+forced.err, test.forced)
+			want(r.rig, "the volume exists after --force", r.exists(doubtful), test.forced != "")
+		})
+	}
+}
+
+// giveTo sets the UID of the cluster of a volume.
+func (r *storedRig) giveTo(volume, uid string) {
+	r.Helper()
+	if _, err := r.api().UpdateVolume(r.Context(), volume, iaas.UpdateVolume{Name: "pvc-doubtful", Size: 10,
+		Labels: storedLabels("k8s-test"), Annotations: ofCluster(uid)}); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// TestStorageWithoutLoadBalancers: volumes of another cluster are recognised also if Services have no load balancers.
+func TestStorageWithoutLoadBalancers(t *testing.T) {
+	r := newStoredRig(t)
+	r.addVolume("pvc-elsewhere", "k8s-test", func(v *iaas.CreateVolume) {
+		v.Annotations = ofCluster("0a1b2c3d-0000-4000-8000-0000000009ee")
+	})
+	config := r.inline(strings.Replace(r.config(), "loadBalancer: {", "loadBalancer: {enabled: false, ", 1))
+	checks, _ := r.doctor("--cloud-config=" + r.file(config))
+	r.requireCheck(checks, "orphaned-storage", plugin.CheckWarning, "1 volume and 1 snapshot of this cluster without")
+}
+
 // updateLost changes the volume without a PersistentVolume, as another user does.
 func (r *storedRig) updateLost(protected bool, labels iaas.Labels) {
 	r.Helper()
@@ -278,10 +356,27 @@ func (r *storedRig) updateLost(protected bool, labels iaas.Labels) {
 	}
 }
 
-// installCSI adds the workloads of the CSI driver, with a cloud-config.
+// installCSI adds the CSI driver with a cloud-config, and what Kubernetes knows of it.
 func (r *rig) installCSI(config string) {
 	r.Helper()
-	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "storage", Name: name} }
+	r.addCSI("storage", config)
+	for _, one := range []runtime.Object{
+		&storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: driver}},
+		&storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: storagev1.CSINodeSpec{
+			Drivers: []storagev1.CSINodeDriver{{Name: driver, NodeID: "a"}}}},
+		&storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: "b"}, Spec: storagev1.CSINodeSpec{
+			Drivers: []storagev1.CSINodeDriver{{Name: driver, NodeID: "b"}}}},
+	} {
+		if err := r.cluster.Tracker().Add(one); err != nil {
+			r.Fatal(err)
+		}
+	}
+}
+
+// addCSI adds the workloads of a CSI driver to a namespace, with a cloud-config.
+func (r *rig) addCSI(namespace, config string) {
+	r.Helper()
+	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: namespace, Name: name} }
 	pod := func(args ...string) corev1.PodTemplateSpec {
 		return corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "driver",
 			Command: append([]string{"/" + workload.CSIProgram}, args[0]), Args: args[1:],
@@ -296,11 +391,6 @@ func (r *rig) installCSI(config string) {
 			Spec: appsv1.DeploymentSpec{Template: pod("controller", "--cloud-config=/etc/csi/cloud-config.yaml")}},
 		&appsv1.DaemonSet{ObjectMeta: meta("csi-node"), Spec: appsv1.DaemonSetSpec{Template: pod("node")},
 			Status: appsv1.DaemonSetStatus{DesiredNumberScheduled: 2, NumberReady: 2}},
-		&storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: driver}},
-		&storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: storagev1.CSINodeSpec{
-			Drivers: []storagev1.CSINodeDriver{{Name: driver, NodeID: "a"}}}},
-		&storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: "b"}, Spec: storagev1.CSINodeSpec{
-			Drivers: []storagev1.CSINodeDriver{{Name: driver, NodeID: "b"}}}},
 	} {
 		if err := r.cluster.Tracker().Add(one); err != nil {
 			r.Fatal(err)
@@ -325,6 +415,30 @@ func TestDoctorOfTheCSIDriver(t *testing.T) {
 	}
 	wantText(r, "the section", r.run("doctor").out, "\nVolumes\n",
 		"controller: Deployment storage/csi-controller: 1 of 1 pod ready.")
+}
+
+// TestDoctorIgnoresTheCSIDriverOfATenant: what a tenant makes with the command of the driver is one check that was not
+// made, beside the driver of the cluster and without one. Its configuration is not read.
+func TestDoctorIgnoresTheCSIDriverOfATenant(t *testing.T) {
+	for name, installed := range map[string]bool{"with a driver": true, "without a driver": false} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.healthy(func(review authorizationv1.SubjectAccessReviewSpec) bool {
+				return !strings.HasPrefix(review.User, "system:serviceaccount:tenant:")
+			})
+			if installed {
+				r.installCSI(r.config())
+			}
+			r.addCSI("tenant", "cluster: theirs")
+			checks, code := r.doctor()
+			want(r, "exit code", code, 0)
+			r.requireCheck(checks, "csi", plugin.NotChecked, "Deployment tenant/csi-controller")
+			want(r, "objects of the tenant that were read", strings.Join(r.readOfTenant(), ", "), "")
+			if installed {
+				r.requireCheck(checks, "csi-configuration", plugin.CheckOK, "the same cloud and cluster")
+			}
+		})
+	}
 }
 
 // TestDoctorFindsProblemsOfTheCSIDriver: what is missing or different is found, with the next step.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 // UIDs of two clusters with one name.
@@ -48,6 +49,10 @@ func TestVolumesOfTwoClustersWithOneName(t *testing.T) {
 		for _, err := range r.uses(id) {
 			r.fails(err, status.Code(err), "volume "+id, blueUID, "formerClusterUIDs")
 		}
+		_, err = sidecar(r, r.CreateVolume, wanted("pvc-1", 10*resource.GiB))
+		r.fails(err, codes.FailedPrecondition, id, blueUID, "formerClusterUIDs")
+		_, err = sidecar(r, r.CreateSnapshot, &csi.CreateSnapshotRequest{Name: "snapshot-0", SourceVolumeId: id})
+		r.fails(err, codes.FailedPrecondition, blueUID, "formerClusterUIDs")
 		r.counts(1, 1)
 		r.restartIn(greenUID, blueUID)
 		for _, err := range r.uses(id) {

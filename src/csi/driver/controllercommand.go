@@ -8,6 +8,7 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	listers "k8s.io/client-go/listers/core/v1"
@@ -66,6 +67,7 @@ type controllerProcess struct {
 	services   *services
 	cluster    kubernetes.Interface
 	uid        *cloud.ClusterUID
+	volumes    *storage.Storage
 	controller *controller.Controller
 	version    string
 	nodes      cache.SharedIndexInformer
@@ -97,8 +99,8 @@ func newControllerProcess(e Environment, flags common, configFile string) (*cont
 		p.reloader = connection.NewReloader(secrets, read, p.adopt(config.VPCIdentity), reload.OwnPod(e.Getenv))
 	}
 	p.uid = cloud.NewClusterUID(config.FormerClusterUIDs)
-	volumes := storage.New(api, storage.Cluster{Key: config.Cluster, UID: p.uid}, regionOf(p.machines))
-	if err := p.offer(e, volumes); err != nil {
+	p.volumes = storage.New(api, storage.Cluster{Key: config.Cluster, UID: p.uid}, regionOf(p.machines))
+	if err := p.offer(e); err != nil {
 		return nil, err
 	}
 	p.nodes = informers.NewSharedInformerFactory(cluster, 0).Core().V1().Nodes().Informer()
@@ -106,7 +108,7 @@ func newControllerProcess(e Environment, flags common, configFile string) (*cont
 		return nil, fmt.Errorf("preparing the cache of Nodes: %w", err)
 	}
 	p.controller = controller.New(controller.Options{
-		Storage: volumes, Region: regionOf(p.machines),
+		Storage: p.volumes, Region: regionOf(p.machines),
 		Nodes: controller.ClusterNodes{Lister: listers.NewNodeLister(p.nodes.GetIndexer()), Inventory: p.machines,
 			MachineAge: config.Inventory.MaxMachineAge()},
 		Owner: volume.Owner{Driver: flags.name, Cluster: config.Cluster, Extra: config.AdditionalLabels},
@@ -117,8 +119,8 @@ func newControllerProcess(e Environment, flags common, configFile string) (*cont
 }
 
 // offer prepares metrics and health.
-func (p *controllerProcess) offer(e Environment, volumes *storage.Storage) (err error) {
-	collect := append(p.cloud.Collectors(), store.AgeCollector(p.machines.Ages(), volumes.Ages()))
+func (p *controllerProcess) offer(e Environment) (err error) {
+	collect := append(p.cloud.Collectors(), store.AgeCollector(p.machines.Ages(), p.volumes.Ages()))
 	if p.reloader != nil {
 		collect = append(collect, p.reloader.Collectors()...)
 	}
@@ -154,9 +156,12 @@ func (p *controllerProcess) adopt(vpc string) func(context.Context, secret.Secre
 	}
 }
 
-// identify reads the UID of the cluster. It returns false if the context has ended.
+// identify reads the UID of the cluster; without the permission, later. It returns false if the context has ended.
 func (p *controllerProcess) identify(ctx context.Context) bool {
-	p.uid.Set(cloud.AwaitClusterUID(ctx, p.cluster))
+	cloud.FindClusterUID(ctx, p.cluster, func(uid types.UID) {
+		p.uid.Set(uid)
+		p.volumes.Forget()
+	})
 	return ctx.Err() == nil
 }
 

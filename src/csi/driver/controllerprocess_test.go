@@ -16,11 +16,17 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/build"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/openapi/openapitest"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 // cloudConfig is a configuration for the emulated cloud whose credentials are those of a workload identity.
@@ -149,6 +155,44 @@ func TestMachineAgeIsConfigured(t *testing.T) {
 			}
 			<-time.After(200 * time.Second)
 		}
+	})
+}
+
+// A permission to read the UID of the cluster that is given after the start is used, and what was read before is read
+// again: a volume of another cluster with the same name is recognised.
+func TestUIDThatIsPermittedLater(t *testing.T) {
+	withCloud(t, func(t *testing.T, emulated *emulator.Emulator) {
+		t.Helper()
+		maker := newProcess(t, emulated, subjectToken(t, emulated, time.Hour))
+		maker.uid.Set("another-cluster")
+		<-time.After(2 * time.Minute) // an earlier process can have created nothing any more
+		if _, err := maker.controller.CreateVolume(t.Context(), &csi.CreateVolumeRequest{Name: "pvc-1",
+			VolumeCapabilities: []*csi.VolumeCapability{{AccessMode: &csi.VolumeCapability_AccessMode{
+				Mode: csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER},
+				AccessType: &csi.VolumeCapability_Block{Block: &csi.VolumeCapability_BlockVolume{}}}}}); err != nil {
+			t.Fatal(err)
+		}
+		process := newProcess(t, emulated, subjectToken(t, emulated, time.Hour))
+		cluster, refused := fake.NewClientset(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+			Name: metav1.NamespaceSystem, UID: "this-cluster"}}), true
+		cluster.PrependReactor("get", "namespaces", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return refused, nil, apierrors.NewForbidden(corev1.Resource("namespaces"), metav1.NamespaceSystem, nil)
+		})
+		process.cluster = cluster
+		if !process.identify(t.Context()) {
+			t.Error("the process does not start without the UID")
+		}
+		want := func(cluster string) {
+			t.Helper()
+			all, err := process.volumes.Volumes(t.Context(), time.Hour)
+			if err != nil || len(all) != 1 || all[0].Labels[label.CSICluster] != cluster {
+				t.Errorf("volumes %v, error %v, want one of %q", all, err, cluster)
+			}
+		}
+		want("k8s-1")
+		refused = false
+		<-time.After(time.Minute + time.Second)
+		want(label.WithUID("k8s-1", "another-cluster"))
 	})
 }
 

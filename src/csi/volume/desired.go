@@ -188,7 +188,8 @@ func orNothing(snapshot string) string {
 
 // Choose returns the volume with the name among those that the cloud has; found is false if there is none that is ours.
 // If there are several, which only happens if somebody copies labels or lists are incomplete, it is the oldest one. The
-// error is AlreadyExists if only others have the name.
+// error is AlreadyExists if only others have the name, or FailedPrecondition if another cluster with the same name has
+// one of them.
 func Choose(owner Owner, named []resource.Volume) (v resource.Volume, found bool, err error) {
 	return choose(owner, "volume", named, func(v resource.Volume) candidate {
 		return candidate{v.ID, v.Labels, v.CreatedAt, v.Deleting()}
@@ -209,20 +210,30 @@ func (c candidate) before(other candidate) bool {
 }
 
 func choose[T any](owner Owner, kind string, named []T, of func(T) candidate) (chosen T, found bool, err error) {
-	var foreign string
+	var foreign []candidate
 	for _, one := range named {
 		switch c := of(one); {
 		case c.deleting:
 		case !owner.Owns(c.labels):
-			foreign = c.id
+			foreign = append(foreign, c)
 		case !found || c.before(of(chosen)):
 			chosen, found = one, true
 		}
 	}
-	if !found && foreign != "" {
-		return chosen, false, status.Errorf(codes.AlreadyExists, "%s %s in the cloud has the name already, and lacks "+
-			"the labels of this driver and cluster (%s=%s, %s=%s); rename it, or add the labels if it belongs to this "+
-			"cluster", kind, foreign, label.CSIDriverName, owner.Driver, label.CSICluster, owner.Cluster)
+	if !found && len(foreign) > 0 {
+		return chosen, false, owner.nameTaken(kind, foreign)
 	}
 	return chosen, found, nil
+}
+
+// nameTaken returns the error about objects that have a name and are not ours.
+func (o Owner) nameTaken(kind string, by []candidate) error {
+	for _, one := range by {
+		if err := o.checkUID(kind, one.id, one.labels); err != nil {
+			return err
+		}
+	}
+	return status.Errorf(codes.AlreadyExists, "%s %s in the cloud has the name already, and lacks the labels of this "+
+		"driver and cluster (%s=%s, %s=%s); rename it, or add the labels if it belongs to this cluster", kind,
+		by[len(by)-1].id, label.CSIDriverName, o.Driver, label.CSICluster, o.Cluster)
 }

@@ -38,8 +38,8 @@ type Workload struct {
 	Selector                *metav1.LabelSelector
 	ServiceAccount          string
 	Container               corev1.Container
-	// Proven means that an administrator made it: it is in kube-system, or its account may do what only a cloud
-	// controller manager may. Everybody who may create a Deployment in any namespace can make one that looks like it.
+	// Proven means that an administrator made it: it is in kube-system, or its account may do what tenants may not do.
+	// Everybody who may create a Deployment in any namespace can make one that looks like it.
 	Proven bool
 
 	pod    corev1.PodSpec
@@ -92,25 +92,19 @@ func ready(w *Workload) bool { return w.Ready > 0 }
 
 // prefer returns the workloads with a property, or all if none has it.
 func prefer(property func(*Workload) bool, all []*Workload) []*Workload {
-	var some []*Workload
-	for _, one := range all {
-		if property(one) {
-			some = append(some, one)
-		}
+	if some := with(all, property); len(some) > 0 {
+		return some
 	}
-	if len(some) == 0 {
-		return all
-	}
-	return some
+	return all
 }
 
-// serves is what only a cloud controller manager may do: write the addresses of the Services of all namespaces.
+// serves is what tenants may not do: write the addresses of the Services of all namespaces.
 func serves() *authorizationv1.ResourceAttributes {
 	return &authorizationv1.ResourceAttributes{Verb: "patch", Resource: "services", Subresource: "status"}
 }
 
 // prove returns the workloads that an administrator made: those of kube-system, and those whose account may do what
-// only theirs may. If there are none, it returns all. Accounts are asked about only if those of kube-system have no
+// tenants may not do. If there are none, it returns all. Accounts are asked about only if those of kube-system have no
 // ready pod.
 func prove(ctx context.Context, all []*Workload, may *authorizationv1.ResourceAttributes) []*Workload {
 	proven := func(w *Workload) bool { return w.Proven }
@@ -199,26 +193,44 @@ func FindFormer(ctx context.Context, client kubernetes.Interface, former Former)
 // CSIProgram is the name of the executable in the image of the CSI driver.
 const CSIProgram = "thalassa-csi-driver"
 
-// FindCSI returns the controller of the CSI driver, and its node plug-in in the same namespace; nil is that there is
-// none. Among several controllers, proven ones take precedence, and among these those with ready pods.
-func FindCSI(ctx context.Context, client kubernetes.Interface) (controller, node *Workload, err error) {
+// CSI is the CSI driver in a cluster.
+type CSI struct {
+	// Controller, and Node in its namespace, are proven; nil is that there is none.
+	Controller, Node *Workload
+	// Unproven look like parts of a driver. They are not used.
+	Unproven []*Workload
+}
+
+// FindCSI returns the CSI driver. Among several proven controllers, those with ready pods take precedence.
+func FindCSI(ctx context.Context, client kubernetes.Interface) (CSI, error) {
 	found, err := search(ctx, client, metav1.NamespaceAll, func(c corev1.Container) bool {
 		return len(c.Command) > 0 && path.Base(c.Command[0]) == CSIProgram
 	})
 	if err != nil {
-		return nil, nil, fmt.Errorf("looking for the CSI driver: %w", err)
+		return CSI{}, fmt.Errorf("looking for the CSI driver: %w", err)
 	}
-	runs := func(command string) []*Workload {
-		return slices.DeleteFunc(slices.Clone(found), func(w *Workload) bool {
-			return !slices.Contains(slices.Concat(w.Container.Command, w.Container.Args), command)
-		})
+	controllers, nodes := with(found, runs("controller")), with(found, runs("node"))
+	prove(ctx, controllers, &authorizationv1.ResourceAttributes{Verb: "create", Resource: "persistentvolumes"})
+	prove(ctx, nodes, &authorizationv1.ResourceAttributes{Verb: "get", Resource: "nodes"})
+	proven := func(w *Workload) bool { return w.Proven }
+	controller := first(prefer(ready, with(controllers, proven)))
+	node := first(with(nodes, func(w *Workload) bool {
+		return w.Proven && (controller == nil || w.Namespace == controller.Namespace)
+	}))
+	unproven := with(slices.Concat(controllers, nodes), func(w *Workload) bool { return !w.Proven })
+	return CSI{Controller: controller, Node: node, Unproven: unproven}, nil
+}
+
+// runs returns a property of workloads: that the container has a command of the program.
+func runs(command string) func(*Workload) bool {
+	return func(w *Workload) bool {
+		return slices.Contains(slices.Concat(w.Container.Command, w.Container.Args), command)
 	}
-	provisions := &authorizationv1.ResourceAttributes{Verb: "create", Resource: "persistentvolumes"}
-	controller = first(prefer(ready, prove(ctx, runs("controller"), provisions)))
-	node = first(prefer(func(w *Workload) bool {
-		return controller != nil && w.Namespace == controller.Namespace
-	}, runs("node")))
-	return controller, node, nil
+}
+
+// with returns the workloads with a property.
+func with(all []*Workload, property func(*Workload) bool) []*Workload {
+	return slices.DeleteFunc(slices.Clone(all), func(w *Workload) bool { return !property(w) })
 }
 
 // first returns the first workload; nil if there is none.

@@ -80,6 +80,10 @@ func (c *Client) Collectors() []prometheus.Collector { return c.transport.metric
 // RefuseWrites makes all later writes fail with ErrReadOnly before they are sent. It is called before the first call.
 func (c *Client) RefuseWrites() { c.transport.readOnly = true }
 
+// Forget ends the use of all earlier answers to lists: Relist asks for each of them again, and keep may decide
+// otherwise.
+func (c *Client) Forget() { c.transport.writes.Add(1) }
+
 // MonitorOutages calls probe while the cloud does not answer, until ctx ends. Probe makes a call of this client.
 func (c *Client) MonitorOutages(ctx context.Context, probe func(context.Context) error) {
 	c.transport.outage.Run(ctx, probe)

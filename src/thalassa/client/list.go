@@ -31,7 +31,7 @@ type Latest[Kept any] struct{ answer atomic.Pointer[listed[Kept]] }
 type listed[Kept any] struct {
 	url    string
 	via    *access // of the client and the credentials that it is for
-	writes int64   // of the client, before the request
+	writes int64   // of the transport, before the request
 	at     time.Time
 	tag    string
 	kept   []Kept

@@ -22,7 +22,7 @@ type transport struct {
 	outage  *outage.Monitor
 	latest  atomic.Pointer[Error] // how the latest call ended; nil: well, or there was none
 	timeout time.Duration
-	writes  atomic.Int64 // calls that write: how many have begun, and how many have ended
+	writes  atomic.Int64 // calls that write, and calls of Forget: how many have begun, and how many have ended
 	// readOnly means that writes fail before they are sent.
 	readOnly bool
 }

@@ -29,6 +29,15 @@ func (i *Inventory) seen(labels, annotations resource.Labels) resource.Labels {
 	return labels
 }
 
+// Forget causes load balancers, target groups and security groups to be read again before they are next used, because
+// the UID of the cluster, which decides how they are stored, is another one.
+func (i *Inventory) Forget() {
+	i.cloud.Forget()
+	i.balancers.Invalidate()
+	i.groups.Invalidate()
+	i.securityGroups.Invalidate()
+}
+
 // isForeign reports whether an object has the key of this cluster and the UID of another one.
 func (i *Inventory) isForeign(labels resource.Labels) bool {
 	return label.UIDOf(labels[label.Cluster], i.owned[label.Cluster]) != ""
@@ -74,34 +83,63 @@ func (i *Inventory) Foreign(ctx context.Context, maxAge time.Duration) (balancer
 }
 
 // RunningTargets returns the running machines of the stored target groups with these identities, and of those that the
-// stored load balancers with these identities lead to, sorted.
+// stored load balancers with these identities lead to, sorted. Lists may lack a machine that runs, so that each of
+// those is requested.
 func (i *Inventory) RunningTargets(ctx context.Context, ids []string) ([]string, error) {
-	machines := i.targetsOf(ids)
-	if len(machines) == 0 {
-		return nil, nil
+	machines, err := i.targetsOf(ctx, ids)
+	if err != nil || len(machines) == 0 {
+		return nil, err
 	}
 	if err := i.machines.Refresh(ctx, MachineAge); err != nil {
 		return nil, fmt.Errorf("looking for the targets of orphans: %w", err)
 	}
-	var running []string
+	var running, missing []string
 	i.machines.Each(machines, func(id string, machine Machine, known bool) {
-		if known && machine.State == string(iaas.MachineStateRunning) {
+		switch {
+		case !known:
+			missing = append(missing, id)
+		case machine.State == string(iaas.MachineStateRunning):
 			running = append(running, id)
 		}
 	})
+	confirmed, err := i.runningUnlisted(ctx, missing)
+	running = append(running, confirmed...)
+	slices.Sort(running)
+	return running, err
+}
+
+// runningUnlisted requests machines that lists lack, and returns those that run.
+func (i *Inventory) runningUnlisted(ctx context.Context, ids []string) (running []string, err error) {
+	for _, id := range ids {
+		machine, found, err := i.confirmOne(ctx, id)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("asking for machine %s, a target of orphans that the list lacks: %w", id, err)
+		case found && machine.State == string(iaas.MachineStateRunning):
+			running = append(running, id)
+		}
+	}
 	return running, nil
 }
 
-// targetsOf returns the machines of stored load balancers and target groups, sorted.
-func (i *Inventory) targetsOf(ids []string) []string {
-	groups := slices.Clone(ids)
+// targetsOf returns the machines of stored load balancers and target groups, sorted. A target group that lists lack and
+// a listener uses is requested.
+func (i *Inventory) targetsOf(ctx context.Context, ids []string) ([]string, error) {
+	var used []string
 	i.balancers.Each(ids, func(_ string, lb resource.LoadBalancer, _ bool) {
 		for _, listener := range lb.Listeners {
-			groups = append(groups, listener.TargetGroup)
+			if listener.TargetGroup != "" {
+				used = append(used, listener.TargetGroup)
+			}
 		}
 	})
+	if _, err := i.groups.RequestMissing(ctx, used); err != nil {
+		return nil, err
+	}
 	var machines []string
-	i.groups.Each(groups, func(_ string, g resource.TargetGroup, _ bool) { machines = append(machines, g.Machines...) })
+	i.groups.Each(slices.Concat(ids, used), func(_ string, g resource.TargetGroup, _ bool) {
+		machines = append(machines, g.Machines...)
+	})
 	slices.Sort(machines)
-	return slices.Compact(machines)
+	return slices.Compact(machines), nil
 }

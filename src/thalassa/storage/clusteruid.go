@@ -17,6 +17,13 @@ type Cluster struct {
 	UID *cloud.ClusterUID
 }
 
+// Forget causes volumes and snapshots to be read again before they are next used, because the UID of the cluster, which
+// decides how they are stored, is another one.
+func (s *Storage) Forget() {
+	s.volumes.Invalidate()
+	s.snapshots.Invalidate()
+}
+
 // seen returns the labels with which an object is stored.
 func (c Cluster) seen(labels, annotations resource.Labels) resource.Labels {
 	if uid := annotations[label.ClusterUID]; c.Key != "" && labels[label.CSICluster] == c.Key && c.UID.IsForeign(uid) {
