@@ -189,7 +189,7 @@ func (s *session) deleteOneStored(ctx context.Context, one StoredOrphan) error {
 		return fmt.Errorf("asking whether Kubernetes has the %s: %w", one.Kind, err)
 	}
 	if used.has(one.Identity, one.Name) {
-		return errors.New("Kubernetes has an object for it")
+		return errors.New("an object of Kubernetes exists for it")
 	}
 	return s.inspection.Cloud.Storage.DeleteStored(ctx, cloud.StoredObject{Kind: cloud.StoredKind(one.Kind),
 		Name: one.Name, Identity: one.Identity, ClusterUID: one.clusterUID})

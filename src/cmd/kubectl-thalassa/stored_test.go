@@ -240,7 +240,7 @@ func TestGuardsOfStorage(t *testing.T) {
 			want: "it is attached to machine ", force: true},
 		"attached meanwhile": {meanwhile: func(r *storedRig) { r.attach(r.lost) }, want: "it is attached to machine "},
 		"a PersistentVolume meanwhile": {meanwhile: func(r *storedRig) { r.addPersistentVolume("back", r.lost) },
-			want: "Kubernetes has an object for it"},
+			want: "an object of Kubernetes exists for it"},
 		"protected meanwhile": {meanwhile: func(r *storedRig) { r.updateLost(true, storedLabels("k8s-test")) },
 			want: "it is protected from deletion in the cloud"},
 		"another cluster's meanwhile": {meanwhile: func(r *storedRig) { r.updateLost(false, storedLabels("other")) },
