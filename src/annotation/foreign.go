@@ -262,21 +262,19 @@ func (f Foreign) Condition(text, everywhere, ranges, annotations string) string 
 	if !f.Empty {
 		harmless = append([]string{""}, harmless...)
 	}
-	condition := "!(" + among(harmless)(text+".lowerAscii()") + ")"
+	all := []string{"!(" + among(harmless)(text+".lowerAscii()") + ")"}
 	for _, name := range f.Unless {
-		condition += fmt.Sprintf(" && !(%q in %s)", name, annotations)
+		all = append(all, fmt.Sprintf("!(%q in %s)", name, annotations))
 	}
-	switch f.Concept {
-	case AboutSources:
-		if f.Empty { // everywhere is true for an empty list
-			return condition + " && (" + text + ` == "" || !(` + everywhere + "))"
-		}
-		return condition + " && !(" + everywhere + ")"
-	case AboutRangesPolicy:
-		return condition + " && " + ranges
-	default:
-		return condition
+	switch {
+	case f.Concept == AboutSources && f.Empty: // everywhere is true for an empty list
+		all = append(all, "("+text+` == "" || !(`+everywhere+"))")
+	case f.Concept == AboutSources:
+		all = append(all, "!("+everywhere+")")
+	case f.Concept == AboutRangesPolicy:
+		all = append(all, ranges)
 	}
+	return strings.Join(all, " && ")
 }
 
 // EverywhereCondition returns the CEL expression that is true for lists of networks that contain every address of their

@@ -76,7 +76,7 @@ func (p *process) start(ctx context.Context, group *controllerGroup) error {
 		lastClient:              p.config.Client,
 	}
 	if p.identify(ctx); ctx.Err() != nil {
-		return nil
+		return ctx.Err()
 	}
 	if p.cloud.Start != nil {
 		p.cloud.Start(ctx, builder)
