@@ -85,36 +85,37 @@ func ReadClusterUID(ctx context.Context, client kubernetes.Interface) (types.UID
 	return namespace.UID, nil
 }
 
-// The times between two attempts to read the UID of the cluster: while the API server does not answer, and while it
-// does not permit it. The permission may be given after the program has started.
+// The times between two attempts to read the UID of the cluster: at first, for at most uidTimeout, and then. The
+// permission may be given after the program has started.
 const (
-	uidRetryPeriod   = time.Second
-	uidRefusedPeriod = time.Minute
+	uidRetryPeriod = time.Second
+	uidTimeout     = 30 * time.Second
+	uidLaterPeriod = time.Minute
 )
 
 // FindClusterUID calls set with the UID of a cluster as soon as the API server answers, and returns. If it does not
-// permit to read it, it returns, too, and tries again in the background until the context ends. Until then, a program
-// works, and does not recognise the objects of other clusters.
+// permit to read it, or does not answer within uidTimeout, the function returns, too, and tries again in the background
+// until the context ends. Until then, a program works, and does not recognise the objects of other clusters.
 func FindClusterUID(ctx context.Context, client kubernetes.Interface, set func(types.UID)) {
-	// The errors are that the context has ended.
-	_ = wait.PollUntilContextCancel(ctx, uidRetryPeriod, true, func(ctx context.Context) (bool, error) {
-		uid, err := ReadClusterUID(ctx, client)
-		switch {
-		case err == nil:
+	var err error
+	// What it returns is that the time or the context has ended.
+	_ = wait.PollUntilContextTimeout(ctx, uidRetryPeriod, uidTimeout, true, func(ctx context.Context) (bool, error) {
+		var uid types.UID
+		if uid, err = ReadClusterUID(ctx, client); err == nil {
 			set(uid)
-			return true, nil
-		case apierrors.IsForbidden(err) || apierrors.IsNotFound(err):
-			go findClusterUIDLater(ctx, client, set)
 		}
+		return err == nil || apierrors.IsForbidden(err) || apierrors.IsNotFound(err), nil
+	})
+	if err != nil && ctx.Err() == nil {
 		klog.FromContext(ctx).Error(err, "The UID of the cluster is not known, so that objects of another cluster "+
 			"with the same name in the cloud are not recognised. It is tried again")
-		return apierrors.IsForbidden(err) || apierrors.IsNotFound(err), nil
-	})
+		go findClusterUIDLater(ctx, client, set)
+	}
 }
 
-// findClusterUIDLater calls set as soon as the API server permits to read the UID.
+// findClusterUIDLater calls set as soon as the API server answers and permits to read the UID.
 func findClusterUIDLater(ctx context.Context, client kubernetes.Interface, set func(types.UID)) {
-	_ = wait.PollUntilContextCancel(ctx, uidRefusedPeriod, false, func(ctx context.Context) (bool, error) {
+	_ = wait.PollUntilContextCancel(ctx, uidLaterPeriod, false, func(ctx context.Context) (bool, error) {
 		uid, err := ReadClusterUID(ctx, client)
 		if err == nil {
 			set(uid)

@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -56,6 +57,7 @@ func TestFindClusterUID(t *testing.T) {
 		"answer": {nil, "uid-1", 0},
 		"late answer": {[]error{errors.New("refused"), apierrors.NewInternalError(errors.New("etcd"))}, "uid-1",
 			0},
+		"no answer for long":     {slices.Repeat([]error{errors.New("refused")}, 40), "", 0},
 		"not permitted":          {[]error{forbidden}, "", time.Minute},
 		"not permitted for long": {[]error{forbidden, forbidden, errors.New("refused")}, "", 3 * time.Minute},
 	} {

@@ -78,7 +78,7 @@ type migration struct {
 	session  *session
 	provider manager.Provider     // the cloud that the existing program is for, or the default one
 	former   []*workload.Workload // the existing program
-	unproven []*workload.Workload // what looks like it, and anybody can have made
+	unproven []*workload.Workload // workloads with its command that nothing proves
 	process  workload.Process     // the configuration that is checked
 	adopted  bool                 // it is that of the existing program
 	result   Migration

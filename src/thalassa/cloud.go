@@ -9,7 +9,9 @@ package thalassa
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -154,10 +156,15 @@ func (c *Cloud) adopt(ctx context.Context, secrets secret.Secrets) error {
 	})
 }
 
+// observeTimeout is the longest time in which the first answer of the cloud is awaited by a program that only reads.
+const observeTimeout = 15 * time.Second
+
 // observe returns an error at once if the cloud does not answer, or does not know the credentials: a program that only
 // reads would wait for each list in turn.
 func (c *Cloud) observe(ctx context.Context) error {
-	err := c.inventory.Answers(ctx)
+	ctx, cancel := context.WithTimeoutCause(ctx, observeTimeout, fmt.Errorf("no answer within %s", observeTimeout))
+	defer cancel()
+	err := c.inventory.Ping(ctx)
 	unknown := errors.Is(err, client.ErrUnauthorised) && !errors.Is(err, client.ErrForbidden)
 	if errors.Is(err, client.ErrUnavailable) || unknown {
 		return err

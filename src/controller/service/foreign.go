@@ -22,18 +22,25 @@ type foreignSet struct {
 	reported map[types.UID]bool // UIDs of clusters
 }
 
-// update replaces the objects, and returns those of clusters that were not reported yet, by the UID of the cluster.
-func (f *foreignSet) update(objects []cloud.ManagedObject) map[types.UID][]cloud.ManagedObject {
+// update replaces the objects, and returns those that no Service here has, of clusters that were not reported yet, by
+// the UID of the cluster.
+func (f *foreignSet) update(objects []cloud.ManagedObject,
+	known map[types.UID]*corev1.Service) map[types.UID][]cloud.ManagedObject {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	reported, fresh := map[types.UID]bool{}, map[types.UID][]cloud.ManagedObject{}
+	fresh := map[types.UID][]cloud.ManagedObject{}
 	for _, object := range objects {
-		reported[object.ClusterUID] = true
-		if !f.reported[object.ClusterUID] {
+		if known[object.UID] == nil && !f.reported[object.ClusterUID] {
 			fresh[object.ClusterUID] = append(fresh[object.ClusterUID], object)
 		}
 	}
-	f.objects, f.reported = objects, reported
+	if f.reported == nil {
+		f.reported = map[types.UID]bool{}
+	}
+	for uid := range fresh {
+		f.reported[uid] = true
+	}
+	f.objects = objects
 	return fresh
 }
 
@@ -58,12 +65,9 @@ func (c *Controller) findForeign(ctx context.Context, known map[types.UID]*corev
 	if err != nil {
 		return fmt.Errorf("looking for objects of other clusters with the same key: %w", err)
 	}
-	fresh := c.foreign.update(objects)
+	fresh := c.foreign.update(objects, known)
 	for _, uid := range slices.Sorted(maps.Keys(fresh)) {
-		others := slices.DeleteFunc(fresh[uid], func(one cloud.ManagedObject) bool { return known[one.UID] != nil })
-		if len(others) > 0 {
-			c.reportForeign(uid, others)
-		}
+		c.reportForeign(uid, fresh[uid])
 	}
 	return nil
 }

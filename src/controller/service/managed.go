@@ -13,13 +13,13 @@ import (
 )
 
 // recordManaged records in the condition of a managed Service the class with which it is managed, and the addresses of
-// its load balancer. Nil are addresses that are not known now: the recorded ones stay.
+// its load balancer. If addresses is nil, they are not known now: the recorded ones stay, or are those in the status.
 func recordManaged(service *corev1.Service, addresses *corev1.LoadBalancerStatus) {
 	if addresses == nil && hasRecordedClass(service) {
 		return
 	}
 	var values []string
-	for _, ingress := range ptr.Deref(addresses, corev1.LoadBalancerStatus{}).Ingress {
+	for _, ingress := range ptr.Deref(addresses, service.Status.LoadBalancer).Ingress {
 		for _, value := range []string{ingress.IP, ingress.Hostname} {
 			if value != "" {
 				values = append(values, strconv.Quote(value))

@@ -144,7 +144,7 @@ func (c *Controller) handleOrphan(ctx context.Context, uid types.UID, one *orpha
 			advice = "It is being deleted, as configured."
 		case doubt != "":
 			advice = "The objects are not deleted, although removeOrphans is set: " + doubt + ". If no other cluster " +
-				"uses them, delete them with kubectl thalassa orphans delete --force."
+				"uses them, delete them with kubectl thalassa orphans delete " + string(uid) + " --force."
 		case c.behaviour.RemoveOrphans:
 			advice = "It is not deleted, although removeOrphans is set, because most objects that this cluster has " +
 				"in the cloud belong to no Service, or because its labels are incomplete. Check that the program " +

@@ -43,7 +43,11 @@ func (c *Controller) reconcile(ctx context.Context, key string) error {
 	}
 	c.nodeSet.removeSelector(key)
 	if role != roleUnmanaged {
-		if err := c.remove(ctx, s, service, role); err != nil {
+		err := c.remove(ctx, s, service, role)
+		switch {
+		case err != nil && s.service == nil && !hasConditions(service):
+			return err // no event: the Service may have nothing to do with this controller
+		case err != nil:
 			return c.failed(ctx, s, service, err)
 		}
 	}
@@ -128,7 +132,7 @@ const (
 // remove deletes what the cloud has of a Service that needs no load balancer of this controller any more, and then
 // releases the Service.
 func (c *Controller) remove(ctx context.Context, s *serviceState, service *corev1.Service, role role) error {
-	if role == roleLeaving && !isManaged(s.latest(service)) {
+	if role == roleLeaving && !hasOwnFinalizer(s.latest(service)) {
 		claimed, err := c.claim(ctx, s, s.latest(service))
 		switch {
 		case apierrors.IsNotFound(err): // the Service is gone, its objects are not
@@ -145,20 +149,20 @@ func (c *Controller) remove(ctx context.Context, s *serviceState, service *corev
 	return c.unlessChanged(c.writer.release(ctx, s, service, role))
 }
 
-// claim finds out whether the cloud has objects of a Service that another controller may manage, and records it in the
-// Service before they are deleted: afterwards nothing else would show whose the finalizer is. It returns the Service as
-// written; nil if there is nothing to remove from it.
+// claim finds out what the cloud has of a Service that another controller may manage, and records it in the Service
+// before it is deleted: afterwards nothing else would show whose the finalizer and the addresses are. It returns the
+// Service as written; nil if there is nothing to remove from it.
 func (c *Controller) claim(ctx context.Context, s *serviceState, service *corev1.Service) (*corev1.Service, error) {
 	found, err := c.planDelete(ctx, service, false)
 	switch {
-	case err != nil: // no event: the Service may have nothing to do with this controller
-		return nil, api.NewRetryError(err.Error(), minRetryDelay)
+	case err != nil:
+		return nil, c.withRetryAfter(err)
 	case found.Exists && found.State == "" && len(found.Plan) == 0 && found.Wait != nil && found.Wait.Within > 0:
 		return nil, api.NewRetryError(found.Wait.Message, found.Wait.Within) // it is not certain yet
-	case found.Exists:
-		return c.writer.claim(ctx, s, service, withValidAddresses(found).Status)
-	case hasConditions(service):
+	case isManaged(service) && len(found.Status.Ingress) == 0: // what is recorded is more
 		return service, nil
+	case found.Exists || hasConditions(service):
+		return c.writer.claim(ctx, s, service, withValidAddresses(found).Status)
 	}
 	return nil, nil
 }
