@@ -3,6 +3,7 @@ package cloud
 import (
 	"errors"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -73,15 +74,18 @@ func TestFindClusterUID(t *testing.T) {
 						}
 						return failed, nil, err
 					})
-				var got types.UID
-				began, at := time.Now(), time.Time{}
-				FindClusterUID(t.Context(), client, func(uid types.UID) { got, at = uid, time.Now() })
-				if got != tt.uid {
-					t.Errorf("UID %q, want %q", got, tt.uid)
+				var got, took atomic.Value // another goroutine may set them
+				began := time.Now()
+				FindClusterUID(t.Context(), client, func(uid types.UID) {
+					took.Store(time.Since(began))
+					got.Store(uid)
+				})
+				if uid, _ := got.Load().(types.UID); uid != tt.uid {
+					t.Errorf("UID %q, want %q", uid, tt.uid)
 				}
 				<-time.After(time.Hour)
-				if took := at.Sub(began); got != "uid-1" || tt.later > 0 && took != tt.later {
-					t.Errorf("UID %q after %s, want one after %s", got, took, tt.later)
+				if got.Load() != types.UID("uid-1") || tt.later > 0 && took.Load() != tt.later {
+					t.Errorf("UID %q after %s, want one after %s", got.Load(), took.Load(), tt.later)
 				}
 			})
 		})
