@@ -112,15 +112,20 @@ func clusterFaults() []alertFault {
 		{name: "a Service goes while no process runs", alerts: []string{"ThalassaCCMOrphans"},
 			happen: (*running).orphan},
 		{name: "another cluster with the same name begins",
-			alerts: []string{"ThalassaCCMSameCluster", "ThalassaCCMServicesFailing"}, happen: func(r *running) {
-				r.uid = "6f1c1a52-0000-4000-8000-000000000002"
-				r.begin()
-			}},
+			alerts: []string{"ThalassaCCMSameCluster", "ThalassaCCMServicesFailing"},
+			happen: (*running).beginElsewhere},
 		{name: "two of three machines are deleted", alerts: []string{"ThalassaCCMNodesNotRemoved"},
 			happen: func(r *running) { r.lose("worker-b"); r.lose("worker-c") }},
 		{name: "a Node without a machine", alerts: []string{"ThalassaCCMNodesUninitialised"},
 			happen: func(r *running) { r.registerNode("nobody") }},
 	}
+}
+
+// beginElsewhere starts a process in another cluster with the same name, which has the same Services.
+func (r *running) beginElsewhere() {
+	r.Helper()
+	r.uid = "6f1c1a52-0000-4000-8000-000000000002"
+	r.begin()
 }
 
 // drift takes a load balancer its listener or destinations, as a user of the cloud does.

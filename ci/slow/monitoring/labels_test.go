@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
@@ -145,6 +146,8 @@ func TestLabelsAreBounded(t *testing.T) {
 		record(t, ironCore, "", func(r *running) {
 			r.addServices(20)
 			r.day()
+			r.beginElsewhere()
+			r.pass(20 * time.Minute)
 			for _, series := range r.series {
 				r.wantNoObjects(series.String())
 				if name := base(series.Get(model.MetricNameLabel)); !ofLibraries(name) {
