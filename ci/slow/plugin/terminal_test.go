@@ -48,7 +48,7 @@ func (r *rig) testProgress(ctx context.Context, on *terminal.Terminal) {
 	r.must(err)
 	cmd := r.command(ctx, "plan", "-A")
 	on.Start(cmd)
-	on.Await(0, "Comparing Service default/")
+	on.Await(0, "Reading the cloud…")
 	answered := on.Len()
 	r.cloud.ClearFaults(hang)
 	before, _, _ := strings.Cut(on.Await(answered, "Plan: "), "create load balancer")
