@@ -55,6 +55,7 @@ func TestOrphanOfAnotherCluster(t *testing.T) {
 				want(r, "load balancers", len(r.cloud.contents()), tt.left)
 				said := strings.Contains(strings.Join(r.fullEvents(), " "), "kubectl thalassa orphans delete uid-lost --force")
 				want(r, "the event says how to delete it", said, tt.left == 2)
+				r.stop()
 				want(r, "asked", tt.identity.asked > 0, !tt.proven)
 			})
 		})

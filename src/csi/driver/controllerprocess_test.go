@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -173,10 +174,11 @@ func TestUIDThatIsPermittedLater(t *testing.T) {
 			t.Fatal(err)
 		}
 		process := newProcess(t, emulated, subjectToken(t, emulated, time.Hour))
-		cluster, refused := fake.NewClientset(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-			Name: metav1.NamespaceSystem, UID: "this-cluster"}}), true
+		cluster := fake.NewClientset(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+			Name: metav1.NamespaceSystem, UID: "this-cluster"}})
+		var permitted atomic.Bool
 		cluster.PrependReactor("get", "namespaces", func(clienttesting.Action) (bool, runtime.Object, error) {
-			return refused, nil, apierrors.NewForbidden(corev1.Resource("namespaces"), metav1.NamespaceSystem, nil)
+			return !permitted.Load(), nil, apierrors.NewForbidden(corev1.Resource("namespaces"), metav1.NamespaceSystem, nil)
 		})
 		process.cluster = cluster
 		if !process.identify(t.Context()) {
@@ -190,7 +192,7 @@ func TestUIDThatIsPermittedLater(t *testing.T) {
 			}
 		}
 		want("k8s-1")
-		refused = false
+		permitted.Store(true)
 		<-time.After(time.Minute + time.Second)
 		want(label.WithUID("k8s-1", "another-cluster"))
 	})
