@@ -20,7 +20,8 @@ func (c *cluster) wantPlugin(t *testing.T, namespace string) {
 		"doctor -o wide": {"The API server answers.", "the user of its kubeconfig",
 			"1 Node, ", "1 Service with a load balancer, 1 in sync.", "service/default/web: "},
 	} {
-		cmd := exec.CommandContext(t.Context(), program, strings.Fields(arguments+" --ccm="+namespace+"/thalassa-ccm")...)
+		cmd := exec.CommandContext(t.Context(), program, append(strings.Fields(arguments),
+			"--ccm="+namespace+"/thalassa-ccm")...)
 		cmd.Args[0] = "kubectl-thalassa"
 		cmd.Env = []string{"KUBECONFIG=" + c.plane.Kubeconfig(), "HOME=" + t.TempDir()}
 		output, err := cmd.CombinedOutput() // nodes and doctor fail if the Node, which has no kubelet, is not ready

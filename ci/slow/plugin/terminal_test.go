@@ -41,7 +41,8 @@ func (r *rig) testTerminal() {
 	r.testTop(ctx, terminal.New(r, 80))
 }
 
-// testProgress: while the cloud does not answer a request, the terminal shows what the command does. The result takes its place.
+// testProgress: while the cloud does not answer a request, the terminal shows what the command does. The result takes
+// its place.
 func (r *rig) testProgress(ctx context.Context, on *terminal.Terminal) {
 	hang, err := r.cloud.Inject(fault.Rule{Operation: "GET /v1/loadbalancers",
 		Effect: fault.Effect{Kind: fault.Hang}})

@@ -53,7 +53,8 @@ func TestOrphanOfAnotherCluster(t *testing.T) {
 				r.cloud.set(func(p *fakeCloud) { p.balancers["uid-lost"].proven = tt.proven })
 				<-time.After(4 * driftPeriod)
 				want(r, "load balancers", len(r.cloud.contents()), tt.left)
-				said := strings.Contains(strings.Join(r.fullEvents(), " "), "kubectl thalassa orphans delete uid-lost --force")
+				said := strings.Contains(strings.Join(r.fullEvents(), " "),
+					"kubectl thalassa orphans delete uid-lost --force")
 				want(r, "the event says how to delete it", said, tt.left == 2)
 				r.stop()
 				want(r, "asked", tt.identity.asked > 0, !tt.proven)

@@ -178,7 +178,8 @@ func TestUIDThatIsPermittedLater(t *testing.T) {
 			Name: metav1.NamespaceSystem, UID: "this-cluster"}})
 		var permitted atomic.Bool
 		cluster.PrependReactor("get", "namespaces", func(clienttesting.Action) (bool, runtime.Object, error) {
-			return !permitted.Load(), nil, apierrors.NewForbidden(corev1.Resource("namespaces"), metav1.NamespaceSystem, nil)
+			forbidden := apierrors.NewForbidden(corev1.Resource("namespaces"), metav1.NamespaceSystem, nil)
+			return !permitted.Load(), nil, forbidden
 		})
 		process.cluster = cluster
 		if !process.identify(t.Context()) {
