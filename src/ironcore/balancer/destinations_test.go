@@ -37,23 +37,28 @@ func TestDestinationsOfMissingMachines(t *testing.T) {
 }
 
 // TestDestinationsOfIncompleteTargets: an empty set never removes the destinations if a Node could not be identified,
-// even if nothing is known of the network interfaces. A set that is not empty replaces them.
+// even if nothing is known of the network interfaces or of the routing. A set that is not empty replaces them.
 func TestDestinationsOfIncompleteTargets(t *testing.T) {
 	one := cloud.Targets{Identities: []string{"a"}, Names: []string{"a"}, Incomplete: true}
 	for title, tt := range map[string]struct {
 		targets cloud.Targets
 		known   bool // the network interfaces of the destinations are known
+		late    bool // the cache lacks the routing
 		want    string
 	}{
-		"empty":                       {cloud.Targets{Incomplete: true}, true, "as before"},
-		"empty, interfaces not known": {cloud.Targets{Incomplete: true}, false, "as before"},
-		"one machine":                 {one, true, "a"},
-		"complete":                    {cloud.Targets{}, true, ""},
+		"empty":                       {cloud.Targets{Incomplete: true}, true, false, "as before"},
+		"empty, interfaces not known": {cloud.Targets{Incomplete: true}, false, false, "as before"},
+		"empty, routing not known":    {cloud.Targets{Incomplete: true}, true, true, "as before"},
+		"one machine":                 {one, true, false, "a"},
+		"complete":                    {cloud.Targets{}, true, false, ""},
 	} {
 		t.Run(title, func(t *testing.T) {
 			r := Request{Service: service(), Targets: tt.targets, Observed: observed(owned(name, "blue"), "a b", "a b")}
 			if !tt.known {
 				r.Observed.MachineOf, r.Observed.Interfaces = nil, nil
+			}
+			if tt.late {
+				r.Observed.Routings = nil
 			}
 			want(t, "destinations", destinationsOfPlan(compare(t, config(), r).Plan), tt.want)
 		})

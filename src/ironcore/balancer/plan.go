@@ -149,6 +149,9 @@ func (c Config) planRouting(r Request, balancer *networkingv1alpha1.LoadBalancer
 	}
 	actual := r.Observed.Routings[apply.Name]
 	apply.Destinations = r.destinations(actual, families, targets)
+	if actual == nil && len(apply.Destinations) == 0 && targets.Incomplete {
+		return nil, nil // the cache may lack a routing that has destinations, and would lose them
+	}
 	if actual == nil {
 		return cloud.Plan{{Verb: cloud.Create, Kind: kindRouting, Name: apply.Name, Object: apply}}, nil
 	}
