@@ -218,7 +218,8 @@ func hasRanges(service *corev1.Service) bool {
 // RangesCondition returns the CEL expression that is true when a Service has source ranges. spec and annotations are
 // CEL expressions that give them.
 func RangesCondition(spec, annotations string) string {
-	return fmt.Sprintf(`has(%s.loadBalancerSourceRanges) && size(%s.loadBalancerSourceRanges) > 0 || %q in %s && %s[%q].trim() != ""`,
+	return fmt.Sprintf(`has(%s.loadBalancerSourceRanges) && size(%s.loadBalancerSourceRanges) > 0 || `+
+		`%q in %s && %s[%q].trim() != ""`,
 		spec, spec, corev1.AnnotationLoadBalancerSourceRangesKey, annotations, annotations,
 		corev1.AnnotationLoadBalancerSourceRangesKey)
 }
@@ -306,7 +307,8 @@ func (r *Registry) OwnCondition(concept Concept, annotations, ports, ranges, def
 			conditions = append(conditions, fmt.Sprintf("%q in %s", r.prefix+name, annotations))
 			continue
 		}
-		conditions = append(conditions, fmt.Sprintf(`has(%s) && size(%s) > 0 && %s.all(port, has(port.name) && port.name != "" && %q + port.name in %s || %q + string(port.port) in %s)`,
+		conditions = append(conditions, fmt.Sprintf(`has(%s) && size(%s) > 0 && %s.all(port, `+
+			`has(port.name) && port.name != "" && %q + port.name in %s || %q + string(port.port) in %s)`,
 			ports, ports, ports, r.prefix+name, annotations, r.prefix+name, annotations))
 	}
 	return strings.Join(conditions, " || ")

@@ -36,7 +36,7 @@ type Cloud struct {
 	MachineBehaviour MachineBehaviour
 	// Routes lead to the pods of Nodes; nil if the cloud has none.
 	Routes Routes
-	// ClusterIdentity tells the objects of two clusters with the same key apart; nil if the cloud cannot.
+	// ClusterIdentity distinguishes the objects of two clusters with the same key; nil if the cloud cannot.
 	ClusterIdentity ClusterIdentity
 
 	// Storage contains volumes and snapshots; nil if the cloud has none that a driver of this project creates.

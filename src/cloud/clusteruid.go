@@ -17,8 +17,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// ClusterIdentity tells clusters with the same key apart. A cloud that implements it writes the UID of the cluster into
-// the objects that it makes, with the writes that are made anyway.
+// ClusterIdentity distinguishes clusters with the same key. A cloud that implements it writes the UID of the cluster
+// into the objects that it makes, with the writes that are made anyway.
 type ClusterIdentity interface {
 	// SetUID sets the UID of the cluster, which is that of its namespace kube-system. It is called before Start if it
 	// can be read then, and otherwise later: what was read before is read again. Without it, no object counts as that

@@ -89,7 +89,7 @@ func (s *settings) inspect(ctx context.Context, opened *session, process workloa
 	return opened.identify(ctx)
 }
 
-// identify tells the cloud the UID of the cluster, if it needs it and the user may read it. Without it, orphans may
+// identify passes the UID of the cluster to the cloud, if it needs it and the user may read it. Without it, orphans may
 // belong to another cluster.
 func (s *session) identify(ctx context.Context) error {
 	identity := s.inspection.Cloud.ClusterIdentity

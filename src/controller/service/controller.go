@@ -63,7 +63,7 @@ type Options struct {
 	Services       coreinformers.ServiceInformer
 	Nodes          coreinformers.NodeInformer
 	EndpointSlices discoveryinformers.EndpointSliceInformer
-	// Identity tells the objects of two clusters with the same key apart; may be nil.
+	// Identity distinguishes the objects of two clusters with the same key; may be nil.
 	Identity cloud.ClusterIdentity
 	// Recorder records events about Services.
 	Recorder record.EventRecorder

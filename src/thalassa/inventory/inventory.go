@@ -87,7 +87,7 @@ type Scope struct {
 	Owned resource.Labels
 	// OwnerLabel is the label whose value identifies one owner among them.
 	OwnerLabel string
-	// UID tells objects of this cluster from those of another one with the same labels; nil does not.
+	// UID distinguishes objects of this cluster from those of another one with the same labels; nil does not.
 	UID *cloud.ClusterUID
 	// MachineLabels are the prefixes of the labels of machines that are stored; others are dropped.
 	MachineLabels []string

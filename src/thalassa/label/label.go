@@ -31,7 +31,7 @@ const ClusterUID = Reserved + "cluster-uid"
 // ofUID separates a key from a UID. No key of a cluster contains it.
 const ofUID = "#"
 
-// WithUID returns the value of the label Cluster by which the objects of another cluster with the same key are told
+// WithUID returns the value of the label Cluster that distinguishes the objects of another cluster with the same key
 // from those of this cluster. It is never written to the cloud.
 func WithUID(key, uid string) string { return key + ofUID + uid }
 

@@ -10,8 +10,9 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
-// Cluster identifies the volumes and snapshots of this cluster: its key, and the UID that tells it from another one
-// with the same key. As in the package inventory, an object with this key and another UID is stored with another key.
+// Cluster identifies the volumes and snapshots of this cluster: its key, and the UID that distinguishes it from another
+// one with the same key. As in the package inventory, an object with this key and another UID is stored with another
+// key.
 type Cluster struct {
 	Key string
 	UID *cloud.ClusterUID
