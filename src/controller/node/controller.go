@@ -115,7 +115,7 @@ func New(o Options) (*Controller, error) {
 // enqueue adds a Node to the queue. A Node that is not initialised is urgent, because nothing is scheduled to it.
 func (c *Controller) enqueue(node *corev1.Node) {
 	p := priorityqueue.Normal
-	if waiting(node) {
+	if cloud.Uninitialised(node) {
 		p = priorityqueue.Urgent
 	}
 	c.queue.Enqueue(node.Name, p, 0)
@@ -194,7 +194,7 @@ func (c *Controller) resync(ctx context.Context) {
 	}
 	workqueue.ParallelizeUntil(ctx, c.resyncWorkers, len(nodes), func(at int) {
 		node := c.node(nodes[at].Name)
-		if node == nil || waiting(node) || c.foreign(node) {
+		if node == nil || cloud.Uninitialised(node) || c.foreign(node) {
 			return // the former are in the queue
 		}
 		d, err := c.difference(ctx, node)

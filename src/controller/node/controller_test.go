@@ -321,7 +321,7 @@ func TestCrashBetweenTheWrites(t *testing.T) {
 			return &http.Response{StatusCode: http.StatusServiceUnavailable, Body: http.NoBody}
 		}
 		r.start()
-		r.want("waits", waiting(r.node("a")), true)
+		r.want("waits", cloud.Uninitialised(r.node("a")), true)
 		r.want("addresses", len(r.node("a").Status.Addresses), 2)
 		r.accepting()
 		r.written()
@@ -392,7 +392,7 @@ func TestTwoNodesOfOneMachine(t *testing.T) {
 		r.register("c", func(n *corev1.Node) { n.Spec.ProviderID = fakeScheme + "a" })
 		r.pass(time.Minute)
 		r.want("events", r.eventReasons(), "2 MachineTaken")
-		r.want("waits", waiting(r.node("b")) && waiting(r.node("c")), true)
+		r.want("waits", cloud.Uninitialised(r.node("b")) && cloud.Uninitialised(r.node("c")), true)
 		if err := r.cluster.Delete(r.node("c")); err != nil {
 			t.Fatal(err)
 		}
@@ -401,7 +401,7 @@ func TestTwoNodesOfOneMachine(t *testing.T) {
 		}
 		r.pass(maxRetryDelay + time.Second)
 		r.want("provider ID", r.node("b").Spec.ProviderID, fakeScheme+"a")
-		r.want("waits at the end", waiting(r.node("b")), false)
+		r.want("waits at the end", cloud.Uninitialised(r.node("b")), false)
 	})
 }
 

@@ -35,7 +35,7 @@ func compare(node *corev1.Node, machine cloud.Machine, domain string) (differenc
 	d := difference{labels: map[string]*string{}, annotations: map[string]*string{},
 		problems: slices.Clone(machine.Problems), domain: domain}
 	d.addresses = d.compareAddresses(node, machine.Addresses)
-	if waiting(node) {
+	if cloud.Uninitialised(node) {
 		if problem := d.initialisationProblem(node, machine); problem != nil {
 			return difference{}, problem
 		}
@@ -74,9 +74,6 @@ func (d *difference) initialisationProblem(node *corev1.Node, machine cloud.Mach
 	}
 	return nil
 }
-
-// waiting says that a Node is not initialised.
-func waiting(node *corev1.Node) bool { return cloud.Uninitialised(node) }
 
 func uninitialised(taint corev1.Taint) bool { return taint.Key == api.TaintExternalCloudProvider }
 

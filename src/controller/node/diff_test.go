@@ -319,7 +319,7 @@ func FuzzCompare(f *testing.F) {
 		if _, was := readApplied(text).Labels["user"]; !(ours && was) && after.Labels["user"] != "hand" {
 			t.Errorf("the user's label became %q", after.Labels["user"])
 		}
-		if waiting(after) || after.Spec.ProviderID != "ground://a" {
+		if cloud.Uninitialised(after) || after.Spec.ProviderID != "ground://a" {
 			t.Errorf("not initialised: %+v", after.Spec)
 		}
 	})

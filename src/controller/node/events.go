@@ -20,7 +20,7 @@ const reasonNotWritten = "NodeNotWritten"
 func (c *Controller) warn(node *corev1.Node, err error, problems []cloud.MachineProblem) {
 	warnings := warningsOf(node, problems)
 	if problem, ok := errors.AsType[*cloud.MachineProblem](err); ok {
-		if ofCloud(problem) && !waiting(node) {
+		if ofCloud(problem) && !cloud.Uninitialised(node) {
 			return
 		}
 		warnings = append(warnings, warningOf(node, *problem))
@@ -32,7 +32,7 @@ func (c *Controller) warn(node *corev1.Node, err error, problems []cloud.Machine
 func warningsOf(node *corev1.Node, problems []cloud.MachineProblem) []event.Warning {
 	var warnings []event.Warning
 	for _, p := range problems {
-		if p.Reason != cloud.CloudNotReachable || waiting(node) {
+		if p.Reason != cloud.CloudNotReachable || cloud.Uninitialised(node) {
 			warnings = append(warnings, warningOf(node, p))
 		}
 	}
@@ -44,7 +44,7 @@ func warningsOf(node *corev1.Node, problems []cloud.MachineProblem) []event.Warn
 func warningOf(node *corev1.Node, p cloud.MachineProblem) event.Warning {
 	return event.Warning{
 		Reason: p.Reason, Message: p.Message, Vague: ofCloud(&p) || p.Reason == cloud.MachineNotKnown,
-		Common: ofCloud(&p) && !waiting(node),
+		Common: ofCloud(&p) && !cloud.Uninitialised(node),
 	}
 }
 

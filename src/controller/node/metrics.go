@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/gauge"
 )
 
@@ -77,7 +78,7 @@ func (c *Controller) uninitialised() (count int) {
 		return 0
 	}
 	for _, node := range nodes {
-		if waiting(node) && !c.foreign(node) {
+		if cloud.Uninitialised(node) && !c.foreign(node) {
 			count++
 		}
 	}

@@ -255,7 +255,7 @@ func (r *rig) initialised(names ...string) {
 		r.fakeCloud.mu.Lock()
 		d, problem := compare(node, r.fakeCloud.machines[name], testDomain)
 		r.fakeCloud.mu.Unlock()
-		if waiting(node) || problem != nil || !d.none() || node.Spec.ProviderID != fakeScheme+name {
+		if cloud.Uninitialised(node) || problem != nil || !d.none() || node.Spec.ProviderID != fakeScheme+name {
 			r.Errorf("Node %s is not initialised: %+v, %v; %+v", name, d, problem, node.Spec)
 		}
 	}

@@ -34,13 +34,13 @@ func (c *Controller) reconcile(ctx context.Context, name string) {
 	case ctx.Err() != nil:
 	case apierrors.IsConflict(err):
 		c.queue.Again(name, conflictDelay)
-	case isProblem && !waiting(node):
+	case isProblem && !cloud.Uninitialised(node):
 		c.queue.Forget(name)
 		klog.FromContext(ctx).V(1).Info("A Node does not change", "node", name, "reason", problem.Message)
 	default:
 		tracing.Fail(ctx, err)
 		klog.FromContext(ctx).Error(err, "Syncing a Node failed; it is retried", "node", name, "uninitialised",
-			waiting(node))
+			cloud.Uninitialised(node))
 		c.queue.Retry(name, 0)
 	}
 }
@@ -71,7 +71,7 @@ func (c *Controller) sync(ctx context.Context, node *corev1.Node) error {
 		return err
 	}
 	c.written.Mutation(after)
-	if waiting(node) && !waiting(after) {
+	if cloud.Uninitialised(node) && !cloud.Uninitialised(after) {
 		c.metrics.initialised(time.Since(node.CreationTimestamp.Time))
 		c.recorder.Event(node, corev1.EventTypeNormal, reasonSynced, "Node synced successfully")
 	}
@@ -134,7 +134,7 @@ func (c *Controller) differenceFrom(node *corev1.Node, machine cloud.Machine, er
 	if problem != nil {
 		return difference{}, problem
 	}
-	if d.providerID != "" || waiting(node) {
+	if d.providerID != "" || cloud.Uninitialised(node) {
 		d.machine = machine.ProviderID
 		if other := c.claims.taken(node.Name, d.machine); other != "" {
 			return difference{}, taken(d.machine, other)
