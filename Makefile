@@ -142,7 +142,7 @@ demo: bin/demo ## create, use and delete a load balancer in a demo cluster (CLOU
 # With CLIENT=host, this machine gets an interface and routes of the cluster, and can connect to load balancers.
 .PHONY: cluster
 cluster: bin/cluster ## run a real cluster in an emulated cloud until Ctrl-C (root, or SUDO=sudo; WORKERS=2, CLIENT=host, CLOUD=ironcore; make e2e-setup first)
-	@bin/cluster build
+	@bin/cluster $(if $(filter command,$(origin CLOUD)),--cloud='$(CLOUD)') build
 	@exec $(as_root) bin/cluster --built $(WORKERS:%=--workers=%) $(if $(filter command,$(origin CLOUD)),--cloud='$(CLOUD)') $(if $(filter command,$(origin CLIENT)),--client='$(CLIENT)')
 
 .PHONY: e2e-setup
@@ -151,7 +151,7 @@ e2e-setup: ## install the packages of the distribution that make cluster and mak
 
 .PHONY: e2e
 e2e: bin/test bin/cluster bin/lab ## run the tests in a real cluster (root, or SUDO=sudo; make e2e-setup first; logs are in dist/e2e)
-	@bin/cluster build
+	@bin/cluster --cloud=ironcore build
 	@exec $(as_root) bin/test -race=0 -packages=./ci/e2etest $(if $(SUMMARY),-summary='$(SUMMARY)') -- -tags=e2e -count=1 -timeout=30m -parallel=2 $(TESTFLAGS)
 
 .PHONY: conformance
@@ -312,6 +312,10 @@ bin/lab: bin/controlplane FORCE
 # The programs of Kubernetes that drive a CSI driver. tools/sidecars pins them.
 bin/sidecars: bin/controlplane FORCE
 	@bin/controlplane build sidecars
+
+# The API server and the controller manager of IronCore. tools/lab/ironcore pins them.
+bin/ironcore: bin/controlplane FORCE
+	@bin/controlplane build ironcore
 
 .PHONY: go-version
 go-version:

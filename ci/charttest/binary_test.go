@@ -97,7 +97,7 @@ func TestConfigIsAccepted(t *testing.T) {
 	}
 }
 
-// configures says whether the render has the configuration in it.
+// configures reports whether the render has the configuration in it.
 func configures(rendered []runtime.Object) bool {
 	return slices.ContainsFunc(rendered, func(object runtime.Object) bool {
 		return isConfig(object)

@@ -32,7 +32,7 @@ func TestCloudConfig(t *testing.T) {
 		"loadBalancer": map[string]any{"enabled": true, "creationPollTimeout": 300.0,
 			"driftPeriod": 300.0,
 			"drift":       "repair", "removeOrphans": false, "onlyClass": false, "class": "",
-			"defaults": map[string]any{}, "nodeSecurityGroup": "", "maxTargets": 0.0},
+			"defaults": map[string]any{}, "maxTargets": 0.0},
 		"instancesV2": map[string]any{"enabled": true, "zoneAndRegionEnabled": true, "typeLabels": false,
 			"labelPrefix": "", "taintPrefix": "",
 			"machineAnnotation": "", "removalGracePeriod": 60.0, "maxRemovals": 20.0, "removalWindow": 600.0,

@@ -104,9 +104,9 @@ func TestCSINodeHasNoCredentials(t *testing.T) {
 // TestCSINodePlugin: sockets and mounts are where the kubelet looks for them.
 func TestCSINodePlugin(t *testing.T) {
 	spec := csiNode(t, "node.kubeletDirectory=/data/kubelet", "node.volumeLimits.pgp-medium=8",
-		"node.volumeLimits.pgp-small=4")
+		"node.volumeLimits.pgp-small=4", "node.formatNonzeroSeconds=600")
 	container := spec.Containers[0]
-	want := []string{"--csi-endpoint=unix:///csi/csi.sock", "--http-endpoint=:8081",
+	want := []string{"--csi-endpoint=unix:///csi/csi.sock", "--format-nonzero-within=600s", "--http-endpoint=:8081",
 		"--kubelet-socket=/data/kubelet/plugins/" + csiDriver + "/csi.sock", "--node-name=$(NODE_NAME)",
 		"--registration-socket=/registration/" + csiDriver + "-reg.sock", "--v=2", "--volume-limit=20",
 		"--volume-limits=pgp-medium=8,pgp-small=4"}
@@ -120,13 +120,17 @@ func TestCSINodePlugin(t *testing.T) {
 	for _, volume := range spec.Volumes {
 		mounts[mountOf(t, container, volume.Name).MountPath] = volume.HostPath.Path
 	}
-	if diff := cmp.Diff(map[string]string{"/csi": "/data/kubelet/plugins/" + csiDriver, "/dev": "/dev",
-		"/registration": "/data/kubelet/plugins_registry", "/data/kubelet": "/data/kubelet"}, mounts); diff != "" {
+	wantMounts := map[string]string{"/csi": "/data/kubelet/plugins/" + csiDriver, "/dev": "/dev", "/sys": "/sys",
+		"/registration": "/data/kubelet/plugins_registry", "/data/kubelet": "/data/kubelet"}
+	if diff := cmp.Diff(wantMounts, mounts); diff != "" {
 		t.Errorf("mounts (-want +got):\n%s", diff)
 	}
 	if mode := mountOf(t, container, "kubelet").MountPropagation; mode == nil ||
 		*mode != corev1.MountPropagationBidirectional {
 		t.Errorf("propagation of mounts is %v", mode)
+	}
+	if mountOf(t, container, "sys").ReadOnly {
+		t.Error("the node plug-in cannot make Linux read the size of a disk again, because /sys is read-only")
 	}
 	if !isTrue(container.SecurityContext.Privileged) || spec.HostNetwork {
 		t.Error("the node plug-in is not privileged, or is on the host network")

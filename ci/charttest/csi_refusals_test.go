@@ -53,6 +53,7 @@ func TestCSISchemaRefusesBadValues(t *testing.T) {
 	for set, want := range map[string]string{
 		"controller.replicas=-1":                       "minimum: got -1, want 0",
 		"controller.httpPort=65535":                    "maximum: got 65,535, want 65,530",
+		"node.formatNonzeroSeconds=3601":               "maximum: got 3,601, want 3,600",
 		"node.volumeLimit=0":                           "minimum: got 0, want 1",
 		"node.volumeLimits.pgp-small=many":             "got string, want integer",
 		"node.kubeletDirectory=var/lib":                "does not match pattern",

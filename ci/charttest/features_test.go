@@ -261,7 +261,7 @@ func valueOf(key string) string {
 	if strings.HasPrefix(key, "inventory.") || key == "api.burst" {
 		return "advanced." + key
 	}
-	if slices.Contains([]string{"networkName", "prefixName", "clusterName", "namespace"}, key) {
+	if slices.Contains([]string{"networkName", "prefixName", "prefixNameIPv6", "clusterName", "namespace"}, key) {
 		return "ironcore." + key
 	}
 	return "cloudConfig." + key

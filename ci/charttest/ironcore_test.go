@@ -68,14 +68,16 @@ func anotherValues(t *testing.T) map[string]any {
 // TestIronCoreConfig: the file contains every key of the program, with the values of the chart.
 func TestIronCoreConfig(t *testing.T) {
 	want := map[string]any{
-		"networkName": "nodes", "prefixName": "internal", "clusterName": "production", "namespace": "tenant",
+		"networkName": "nodes", "prefixName": "internal", "prefixNameIPv6": "internal6", "clusterName": "production",
+		"namespace":         "tenant",
 		"formerClusterUIDs": "0a1b2c3d-4e5f-4a6b-8c7d-9e0f1a2b3c4d",
 		"loadBalancer":      map[string]any{"creationPollTimeout": 7.0, "drift": "report", "removeOrphans": true},
 		"instancesV2": map[string]any{"removalGracePeriod": 8.0, "maxRemovals": 9.0, "removalWindow": 70.0,
 			"dryRun": true},
 		"api": map[string]any{"callTimeout": 11.0, "requestsPerSecond": 12.0, "burst": 13.0},
 	}
-	got := cloudConfig(t, Iron("ironcore.prefixName=internal", "ironcore.namespace=tenant",
+	got := cloudConfig(t, Iron("ironcore.prefixName=internal", "ironcore.prefixNameIPv6=internal6",
+		"ironcore.namespace=tenant",
 		"ironcore.formerClusterUIDs=0a1b2c3d-4e5f-4a6b-8c7d-9e0f1a2b3c4d",
 		"cloudConfig.loadBalancer.creationPollTimeout=7", "cloudConfig.loadBalancer.drift=report",
 		"cloudConfig.loadBalancer.removeOrphans=true", "cloudConfig.instancesV2.removalGracePeriod=8",
@@ -131,7 +133,7 @@ func TestSharedKeysAreTheSame(t *testing.T) {
 	thalassa := describe(cloudconfig.Default(), cloudconfig.Keys())
 	seen := 0
 	for path, got := range describe(ironcore.Default(), ironcore.Keys()) {
-		if slices.Contains([]string{"networkName", "prefixName", "clusterName", "namespace"}, path) {
+		if slices.Contains([]string{"networkName", "prefixName", "prefixNameIPv6", "clusterName", "namespace"}, path) {
 			continue
 		}
 		seen++

@@ -66,7 +66,7 @@ func TestKnownNamesNameTheirSuccessors(t *testing.T) {
 	values := slices.Concat(documented(t), sections(t))
 	for name, advice := range advices {
 		for _, successor := range regexp.MustCompile(
-			`[a-z][a-zA-Z]*(\.[a-z][a-zA-Z]*)+|^set ([a-zA-Z]+) instead$`).FindAllString(advice, -1) {
+			`[a-z][a-zA-Z0-9]*(\.[a-z][a-zA-Z0-9]*)+|^set ([a-zA-Z0-9]+) instead$`).FindAllString(advice, -1) {
 			successor = strings.TrimSuffix(strings.TrimPrefix(successor, "set "), " instead")
 			if !slices.Contains(values, successor) {
 				t.Errorf("%s: %q names %s, which is not a value", name, advice, successor)

@@ -33,7 +33,7 @@ func readSchema(tb testing.TB, dir string) *schema {
 	return root
 }
 
-// isObject says whether the schema is that of an object, or of an object or null.
+// isObject reports whether the schema is that of an object, or of an object or null.
 func (s *schema) isObject() bool {
 	types, several := s.Type.([]any)
 	return s.Type == "object" || several && slices.Contains(types, any("object"))

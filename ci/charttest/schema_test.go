@@ -63,8 +63,7 @@ func TestSchemaRefusesBadValues(t *testing.T) {
 		"cloudConfig.loadBalancer.driftPeriod=-1", "cloudConfig.loadBalancer.drift=fix",
 		"cloudConfig.loadBalancer.class=a b", "cloudConfig.loadBalancer.onlyClass=some",
 		"cloudConfig.loadBalancer.defaults.max-connections=20000", "cloudConfig.loadBalancer.defaults.publish=all",
-		"cloudConfig.loadBalancer.defaults.adopt=lb-1", "cloudConfig.loadBalancer.nodeSecurityGroup=a b",
-		"cloudConfig.loadBalancer.maxTargets=-1",
+		"cloudConfig.loadBalancer.defaults.adopt=lb-1", "cloudConfig.loadBalancer.maxTargets=-1",
 		"scrape.interval=30", "scrape.interval=", "scrape.timeout=1s1m", "advanced.inventory.machineAge=0",
 		"advanced.inventory.balancerAge=5m",
 		"cloudConfig.api.callTimeout=0", "cloudConfig.api.requestsPerSecond=1001", "advanced.api.burst=many",
@@ -105,7 +104,7 @@ func TestSchemaAcceptsNull(t *testing.T) {
 	tier.NeedFull(t)
 	for _, path := range []string{
 		"cloudConfig.project", "cloudConfig.defaultSubnet", "cloudConfig.endpoint", "cloudConfig.additionalLabels",
-		"cloudConfig.loadBalancer", "cloudConfig.loadBalancer.defaults", "cloudConfig.loadBalancer.nodeSecurityGroup",
+		"cloudConfig.loadBalancer", "cloudConfig.loadBalancer.defaults",
 		"cloudConfig.instancesV2", "cloudConfig.api", "advanced", "advanced.inventory", "advanced.api",
 		"nameOverride", "namespaceOverride", "podDisruptionBudget",
 		"credentials.workloadIdentity", "caBundle", "caBundle.pem", "caBundle.existing", "caBundle.existing.name",

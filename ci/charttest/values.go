@@ -51,7 +51,7 @@ func Sections(values []string) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// Remove takes the value at a dotted path out of the values, and says whether it was there.
+// Remove takes the value at a dotted path out of the values, and reports whether it was there.
 func Remove(values map[string]any, path string) bool {
 	key, rest, more := strings.Cut(path, ".")
 	nested, isMap := values[key].(map[string]any)

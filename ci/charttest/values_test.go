@@ -199,7 +199,7 @@ func emptyKeys(t *testing.T, manifest string) []string {
 	return found
 }
 
-// inWords says whether an error is what the schema or the chart says about values, and not what the template engine
+// inWords reports whether an error is what the schema or the chart says about values, and not what the template engine
 // stumbled over.
 func inWords(err error) bool {
 	said := err.Error()

@@ -74,7 +74,7 @@ func (c *cuts) add(client netip.AddrPort) {
 	c.last[client] = time.Now()
 }
 
-// explain says whether a request failed because its target was taken away. A port is used again later.
+// explain reports whether a request failed because its target was taken away. A port is used again later.
 func (c *cuts) explain(f failure) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -223,11 +223,16 @@ func rolledOut(t *testing.T, l *lab) {
 const rollOuts = 10
 
 // rolledOutLocally proves that with the policy Local no request fails while the only server moves to the other node,
-// again and again: the node before is a target until its server ends.
+// again and again: the node before is a target until its server ends. The server has the hook of the guide, so that it
+// stays ready until then. One that fails its readiness probe as soon as it is asked to end loses its node while the
+// load balancer still sends connections there.
 func rolledOutLocally(t *testing.T, l *lab) {
 	t.Helper()
 	server := servers()
 	server.Spec.Replicas = ptr.To[int32](1)
+	server.Spec.Template.Spec.Containers[0].Args = []string{"serve"}
+	server.Spec.Template.Spec.Containers[0].Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{
+		Sleep: &corev1.SleepAction{Seconds: int64(drain.Seconds())}}}
 	server.Spec.Template.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
 			LabelSelector: server.Spec.Selector, TopologyKey: corev1.LabelHostname,

@@ -34,7 +34,8 @@ func TestIronCore(t *testing.T) {
 		proof{"a Service with both families has an address of each", dualStack},
 		proof{"the policy Local skips nodes without pods, and shows them the client", clientSeen},
 		proof{"kubectl thalassa shows a cluster in order on every terminal", pluginShows},
-		proof{"an internal load balancer has an address of the Prefix, and becomes public in place", internalBalancer},
+		proof{"an internal load balancer has an address of the Prefix, and is created again as a public one",
+			internalBalancer},
 		proof{"the leader is stopped, and the standby goes on at once", leaderReplaced},
 		proof{"a machine that is switched off, and on again", poweredOff},
 		proof{"a machine that is added, and deleted in the cloud", deleted},
@@ -138,6 +139,15 @@ func internalBalancer(t *testing.T, l *lab) {
 		return nil
 	})
 	l.awaitWeb(t, l.addressOf(t, namespace, name), "worker-1", "worker-2")
+	events, err := l.API().CoreV1().Events(namespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, event := range events.Items {
+		if event.Reason == "SyncLoadBalancerFailed" {
+			t.Errorf("event %s: %s", event.Reason, event.Message)
+		}
+	}
 }
 
 // selected proves that load balancers that are there, and new ones, have the same destinations when IronCore chooses
@@ -157,8 +167,8 @@ func selected(t *testing.T, l *lab) {
 	eventually(t, "load balancers have a selector", func(ctx context.Context) error {
 		balancers, _, err := l.balancers(ctx)
 		for _, lb := range balancers {
-			if lb.Spec.NetworkInterfaceSelector == nil {
-				err = errors.Join(err, fmt.Errorf("load balancer %s has none", lb.Name))
+			if selector := lb.Spec.NetworkInterfaceSelector; selector == nil || len(selector.MatchLabels) == 0 {
+				err = errors.Join(err, fmt.Errorf("load balancer %s selects no network interface", lb.Name))
 			}
 		}
 		return err

@@ -186,7 +186,7 @@ func (l *lab) router() (path string, err error) {
 	return routers[0], nil
 }
 
-// isPods says whether a network is within those of all pods.
+// isPods reports whether a network is within those of all pods.
 func isPods(network netip.Prefix) bool {
 	for text := range strings.SplitSeq(cluster.PodCIDR, ",") {
 		if netip.MustParsePrefix(text).Contains(network.Addr()) {

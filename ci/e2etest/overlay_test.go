@@ -23,7 +23,7 @@ func TestOverlay(t *testing.T) {
 	if err := l.GiveCredentials(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	l.apply(t, "self-managed", "\nclusterCIDR: "+cluster.PodCIDR+"\nroutes:\n  enabled: true")
+	l.apply(t, overlay.New(t), "self-managed", "\nclusterCIDR: "+cluster.PodCIDR+"\nroutes:\n  enabled: true")
 	l.applyDriver(t)
 	if err := l.NodesReady(t.Context()); err != nil {
 		t.Fatal(err)
@@ -40,9 +40,8 @@ func TestOverlay(t *testing.T) {
 }
 
 // apply applies an overlay to which the cloud and the cluster are said, and more keys of its configuration.
-func (l *lab) apply(t *testing.T, name, more string) {
+func (l *lab) apply(t *testing.T, tree overlay.Tree, name, more string) {
 	t.Helper()
-	tree := overlay.New(t)
 	tree.Say(t, name, map[string]string{
 		"organisation": emulator.DefaultOrganisation, "vpcIdentity": emulator.DefaultVPC,
 		"cluster": cluster.Name + "\nendpoint: " + l.Endpoint() + more,
@@ -69,7 +68,11 @@ func (l *lab) applyDriver(t *testing.T) {
 	if _, err := core.Secrets(namespace).Create(t.Context(), credentials, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	l.apply(t, "csi", "")
+	tree := overlay.New(t)
+	const flag = `"--kubelet-socket=`
+	tree.Change(t, "kustomize/base/csi/daemonset.yaml", flag,
+		`"--device-directory=`+cluster.DeviceDirectory+"\"\n        - "+flag)
+	l.apply(t, tree, "csi", "")
 }
 
 // volumesOfOverlay proves that a pod has a volume.

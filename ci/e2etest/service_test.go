@@ -102,8 +102,8 @@ func local(t *testing.T, l *lab) {
 	}
 }
 
-// isNodes says whether an address is that of a node: of its machine, or that which it has in the network of its pods,
-// the first one.
+// isNodes reports whether an address is that of a node: of its machine, or that which it has in the network of its
+// pods, the first one.
 func (l *lab) isNodes(t *testing.T, address netip.Addr) bool {
 	t.Helper()
 	nodes, err := l.API().CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})

@@ -44,7 +44,9 @@ func TestUpgrade(t *testing.T) {
 	l := start(t, cluster.Options{
 		Workers: 2, Networks: cluster.OwnNetworks, Chart: filepath.Join(fixture.OldCharts(t), cluster.Release),
 		Values: map[string]any{"image": map[string]any{"tag": today.AppVersion()},
-			"useServiceAccountCredentials": map[string]any{"enabled": true}},
+			"useServiceAccountCredentials": map[string]any{"enabled": true},
+			// The program of today refuses this key, which no release has had.
+			"cloudConfig": map[string]any{"loadBalancer": map[string]any{"nodeSecurityGroup": nil}}},
 	})
 	l.prove(t,
 		proof{"a chart of before is upgraded, and no request fails", upgraded},
@@ -56,12 +58,16 @@ func TestUpgrade(t *testing.T) {
 // today is the chart in charts with the values of the cluster, and the image under its other name. The program makes
 // the routes from now on, and does all work under its own account.
 func (l *lab) today() (folder string, release chart.Release) {
+	old := l.Values()
+	if cloudConfig, is := old["cloudConfig"].(map[string]any); is {
+		delete(cloudConfig["loadBalancer"].(map[string]any), "nodeSecurityGroup")
+	}
 	values := chartutil.MergeTables(map[string]any{
 		"image":                        map[string]any{"tag": nextTag},
 		"useServiceAccountCredentials": map[string]any{"enabled": false},
 		"cloudConfig": map[string]any{"clusterCIDR": cluster.PodCIDR,
 			"routes": map[string]any{"enabled": true}},
-	}, l.Values())
+	}, old)
 	return filepath.Join(l.root, "charts", "thalassa-ccm"), chart.Release{Name: cluster.Release,
 		Namespace: cluster.Namespace, Values: values}
 }

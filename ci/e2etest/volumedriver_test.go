@@ -98,8 +98,8 @@ func (l *lab) upgradeDriver(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Both charts may make the same pods of the same values.
-	verbose := map[string]any{"logVerbosity": 3}
-	values["controller"], values["node"] = verbose, verbose
+	values["controller"] = map[string]any{"logVerbosity": 3}
+	values["node"].(map[string]any)["logVerbosity"] = 3
 	if _, err := chart.Upgrade(t.Context(), l.Config(), filepath.Join(l.root, "charts", cluster.VolumesRelease),
 		chart.Release{Name: cluster.VolumesRelease, Namespace: cluster.Namespace, Values: values}, nil); err != nil {
 		t.Fatal(err)

@@ -46,7 +46,6 @@ func assertions() map[string]assertion {
 		"subnet":             shows("/v1/loadbalancers", `"slug":"frontend"`),
 		"adopt":              adopted,
 		"own-security-group": shows("/v1/security-groups", `"203.0.113.0/24"`, `"198.51.100.0/24"`, `"icmp"`),
-		"node-ports-rules":   shows("/v1/security-groups", `"remoteAddress":"10.0.`),
 		"reserved-ip":        shows("/v1/reserved-ips", `"status":"attached"`),
 		"proxy-protocol": shows("/v1/loadbalancer-target-groups", `"enableProxyProtocol":true`,
 			`"enableProxyProtocol":false`),

@@ -2,7 +2,6 @@ package exampletest
 
 import (
 	"encoding/json"
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -16,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/record"
 	cloudprovider "k8s.io/cloud-provider"
-	"k8s.io/cloud-provider/api"
 
 	contract "github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/conformance"
@@ -31,7 +29,7 @@ vpcIdentity: ` + emulator.DefaultVPC + `
 cluster: ` + clusterName + `
 cloudCredentials: {personalAccessToken: ` + emulator.DefaultToken + `}
 defaultSubnet: ` + emulator.DefaultSubnet + `
-loadBalancer: {creationPollInterval: 1, nodeSecurityGroup: nodes}
+loadBalancer: {creationPollInterval: 1}
 `
 
 // clusterName is the cluster's identity in the cloud.
@@ -54,8 +52,7 @@ func seed() emulator.Seed {
 	vpc := &owner.VPCs[0]
 	vpc.Subnets = append(vpc.Subnets, emulator.SubnetSeed{Name: "frontend",
 		CIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.200.0/24")}})
-	vpc.SecurityGroups = append(vpc.SecurityGroups, emulator.SecurityGroupSeed{Name: "office"},
-		emulator.SecurityGroupSeed{Name: "nodes"})
+	vpc.SecurityGroups = append(vpc.SecurityGroups, emulator.SecurityGroupSeed{Name: "office"})
 	owner.ReservedIPs = append(owner.ReservedIPs,
 		emulator.ReservedIPSeed{Name: "shop", Region: emulator.DefaultRegion},
 		emulator.ReservedIPSeed{Name: "till", Region: emulator.DefaultRegion,
@@ -132,15 +129,15 @@ func (c *cloud) until(t *testing.T, do func() error) {
 	t.Helper()
 	for {
 		err := do()
-		again, waits := errors.AsType[*api.RetryError](err)
+		reason := contract.ReasonOf(err)
 		switch {
 		case err == nil:
 			return
-		case !waits:
+		case !reason.Waits():
 			t.Fatal(err)
 		}
 		select {
-		case <-time.After(again.RetryAfter()):
+		case <-time.After(reason.Until):
 		case <-t.Context().Done():
 			t.Fatal(err)
 		}

@@ -1,6 +1,6 @@
 // Package gitopstest holds the tests of examples/argocd and examples/flux: every resource has the fields its controller
-// knows and no other, refers to what this repository holds, and installs something without hooks, sync waves and
-// ignored differences. That applying it again changes nothing is tested beside the overlays, in ci/kustomizetest.
+// knows and no other, refers to what this repository holds, and installs something without hooks and ignored
+// differences. That applying it again changes nothing is tested beside the overlays, in ci/kustomizetest.
 package gitopstest
 
 // Application is as much of Argo CD's Application as the examples use, by the names in its custom resource definition.
@@ -9,8 +9,9 @@ type Application struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Metadata   struct {
-		Name      string `json:"name"`
-		Namespace string `json:"namespace"`
+		Name        string            `json:"name"`
+		Namespace   string            `json:"namespace"`
+		Annotations map[string]string `json:"annotations"`
 	} `json:"metadata"`
 	Spec struct {
 		Project     string      `json:"project"`

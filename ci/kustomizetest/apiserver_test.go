@@ -1,7 +1,7 @@
 package kustomizetest
 
 import (
-	"encoding/json"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -12,6 +12,7 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/thalassa-cloud/thalassa-ccm/ci/kubectl"
 	"github.com/thalassa-cloud/thalassa-ccm/ci/overlay"
@@ -96,88 +97,142 @@ func TestAPIServerRefusesUneditedNamespace(t *testing.T) {
 	}
 }
 
+// serverSide are two programs that apply the same objects, such as Helm 4 and Argo CD. Neither takes fields from the
+// other by force.
+func serverSide() [][]string {
+	return [][]string{{"--server-side", "--field-manager=helm"}, {"--server-side", "--field-manager=argocd-controller"}}
+}
+
 // TestApplyingAgainChangesNothing: what Argo CD, Flux or a person applies again is not different from what the API
-// server holds, for the overlays and for the chart, whichever way it is applied.
+// server holds, for the overlays and for the chart, whichever way it is applied. A field that the API server drops or
+// completes would make two server-side appliers conflict.
 func TestApplyingAgainChangesNothing(t *testing.T) {
 	kube := prepared(t)
 	namespace := controlplanetest.Namespace(t)
 	for _, p := range bases.Profiles() {
-		meant := meantFor(p)
-		all := together(p, slices.DeleteFunc(slices.Clone(meant), func(c bases.Component) bool {
-			return slices.ContainsFunc(meant, func(other bases.Component) bool {
-				return c.Name == other.Name+"-ironcore"
-			})
-		})...)
+		var compatible []bases.Component
+		for _, c := range meantFor(p) {
+			if !slices.ContainsFunc(compatible, func(other bases.Component) bool { return alternatives(other, c) }) {
+				compatible = append(compatible, c)
+			}
+		}
+		all := together(p, compatible...)
 		manifests := map[string]string{"overlay": built(t, p.Name, all...)}
 		if tier.Full() {
 			manifests["chart"] = render(t, open(t, p), p, all...)
 		}
 		for name, manifest := range manifests {
 			kube := place(kube, manifest, namespace)
-			flags := []string{"--server-side", "--server-side=false"}
-			for _, flag := range flags[:tier.Pick(1, 2)] {
-				t.Run(strings.Join([]string{p.Name, name, flag}, " "), func(t *testing.T) {
-					wantUnchanged(t, kube, manifest, flag)
+			t.Run(strings.Join([]string{p.Name, name, "server-side"}, " "), func(t *testing.T) {
+				wantUnchanged(t, kube, manifest, serverSide()...)
+			})
+			if tier.Full() {
+				t.Run(strings.Join([]string{p.Name, name, "client-side"}, " "), func(t *testing.T) {
+					wantUnchanged(t, kube, manifest, []string{"--server-side=false"})
 				})
 			}
 		}
 	}
 }
 
-// TestApplyingTheChartAgainChangesNothing, with each of the values files that the chart is tested with.
+// TestApplyingTheChartAgainChangesNothing, with each of the values files that the charts are tested with.
 func TestApplyingTheChartAgainChangesNothing(t *testing.T) {
 	tier.NeedFull(t)
 	kube := prepared(t)
-	dir := checkout.Path(t, "charts/thalassa-ccm")
-	files, err := filepath.Glob(filepath.Join(dir, "ci", "*-values.yaml"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("values files %v, error %v", files, err)
-	}
-	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			values, err := chartutil.ReadValuesFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			manifest, _, err := chart.Render(t.Context(), dir, chart.Release{Name: bases.ReleaseName,
-				Namespace: bases.Namespace, Values: values})
-			if err != nil {
-				t.Fatal(err)
-			}
-			wantUnchanged(t, kube, manifest, "--server-side")
-		})
+	for _, p := range []bases.Profile{{Name: "self-managed"}, {Name: bases.CSI}} {
+		dir := checkout.Path(t, "charts/"+p.Chart())
+		for _, file := range matching(t, filepath.Join(dir, "ci", "*-values.yaml")) {
+			t.Run(p.Chart()+" "+filepath.Base(file), func(t *testing.T) {
+				values, err := chartutil.ReadValuesFile(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				manifest, _, err := chart.Render(t.Context(), dir, chart.Release{Name: p.Chart(),
+					Namespace: p.Namespace(), Values: values})
+				if err != nil {
+					t.Fatal(err)
+				}
+				wantUnchanged(t, kube, manifest, serverSide()...)
+			})
+		}
 	}
 }
 
-// wantUnchanged applies a manifest twice and deletes it.
-func wantUnchanged(t *testing.T, kube kubectl.Kubectl, manifest, flag string) {
+// TestApplyingExamplesAgainChangesNothing: they are kept in repositories, too.
+func TestApplyingExamplesAgainChangesNothing(t *testing.T) {
+	tier.NeedFull(t)
+	kube, namespace := prepared(t), controlplanetest.Namespace(t)
+	for _, pattern := range []string{"services/*.yaml", "nodes/*.yaml", "web.yaml", "volume.yaml"} {
+		for _, file := range matching(t, filepath.Join(checkout.Path(t, "examples"), pattern)) {
+			t.Run(filepath.Base(file), func(t *testing.T) {
+				manifest, err := os.ReadFile(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				where := kube
+				if filepath.Base(filepath.Dir(file)) != "nodes" { // these are in no namespace
+					where = kube.In(namespace)
+				}
+				wantUnchanged(t, where, string(manifest), serverSide()...)
+			})
+		}
+	}
+}
+
+// matching are the files that match a pattern, at least one.
+func matching(t *testing.T, pattern string) []string {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
+	if err != nil || len(files) == 0 {
+		t.Fatalf("files %v, error %v", files, err)
+	}
+	return files
+}
+
+// wantUnchanged lets each applier, which is flags of kubectl apply, apply a manifest in turn, and then once more, when
+// nothing may change. It deletes the manifest in the end.
+func wantUnchanged(t *testing.T, kube kubectl.Kubectl, manifest string, appliers ...[]string) {
 	t.Helper()
 	t.Cleanup(func() {
 		if _, err := kube.Delete(manifest); err != nil {
 			t.Error(err)
 		}
 	})
-	first := applied(t, kube, manifest, flag)
-	if diff := cmp.Diff(first, applied(t, kube, manifest, flag)); diff != "" || len(first) == 0 {
-		t.Errorf("%d objects; the second time (-first +second):\n%s", len(first), diff)
+	rounds := make([]map[string]*unstructured.Unstructured, 2)
+	for i := range rounds {
+		for _, flags := range appliers {
+			rounds[i] = applied(t, kube, manifest, flags...)
+		}
+	}
+	if diff := cmp.Diff(rounds[0], rounds[1]); diff != "" || len(rounds[0]) == 0 {
+		t.Errorf("%d objects; the second time (-first +second):\n%s", len(rounds[0]), diff)
 	}
 }
 
 // applied applies a manifest and returns what the API server then holds, by kind and name.
-func applied(t *testing.T, kube kubectl.Kubectl, manifest, flag string) map[string]*unstructured.Unstructured {
+func applied(t *testing.T, kube kubectl.Kubectl, manifest string,
+	flags ...string) map[string]*unstructured.Unstructured {
 	t.Helper()
-	output, err := kube.Apply(manifest, flag, "--output=json", "--show-managed-fields")
+	output, err := kube.Apply(manifest, append(slices.Clone(flags), "--output=json", "--show-managed-fields")...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var list unstructured.UnstructuredList
-	if err := json.Unmarshal([]byte(output), &list); err != nil {
+	all, err := runtime.Decode(unstructured.UnstructuredJSONScheme, []byte(output))
+	if err != nil {
 		t.Fatal(err)
 	}
 	held := map[string]*unstructured.Unstructured{}
-	for _, o := range list.Items {
-		dropStatus(&o)
-		held[path.Join(o.GetKind(), o.GetNamespace(), o.GetName())] = &o
+	add := func(o *unstructured.Unstructured) {
+		dropStatus(o)
+		held[path.Join(o.GetKind(), o.GetNamespace(), o.GetName())] = o
+	}
+	switch all := all.(type) {
+	case *unstructured.UnstructuredList:
+		for i := range all.Items {
+			add(&all.Items[i])
+		}
+	case *unstructured.Unstructured: // kubectl makes no list of one object
+		add(all)
 	}
 	return held
 }
@@ -185,8 +240,8 @@ func applied(t *testing.T, kube kubectl.Kubectl, manifest, flag string) map[stri
 // dropStatus leaves out what Kubernetes' own controllers write at any time; the generation, which every change of what
 // was applied raises, stays. Without a controller the resource version counts, too.
 func dropStatus(o *unstructured.Unstructured) {
-	if !slices.Contains([]string{"DaemonSet", "Deployment", "PodDisruptionBudget", "ValidatingAdmissionPolicy"},
-		o.GetKind()) {
+	if !slices.Contains([]string{"DaemonSet", "Deployment", "PodDisruptionBudget", "ValidatingAdmissionPolicy", "Pod",
+		"PersistentVolumeClaim"}, o.GetKind()) {
 		return
 	}
 	unstructured.RemoveNestedField(o.Object, "status")
@@ -196,8 +251,7 @@ func dropStatus(o *unstructured.Unstructured) {
 	}
 	o.SetResourceVersion("")
 	fields := slices.DeleteFunc(o.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
-		// The second is what checks the types in a policy.
-		return slices.Contains([]string{"kube-controller-manager", "validatingadmissionpolicy-status"}, entry.Manager)
+		return entry.Subresource == "status" || entry.Manager == "kube-controller-manager"
 	})
 	for i := range fields {
 		fields[i].Time = nil // goes on when such a controller writes in between

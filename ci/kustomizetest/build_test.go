@@ -30,33 +30,48 @@ func edit(t *testing.T, k overlay.Tree, name string) {
 	}
 }
 
-// configured is what a component needs in the configuration: a text of it, and what replaces that.
-func configured() map[string][2]string {
+// setting is what components need in the configuration: a text of it, and what replaces that.
+type setting struct {
+	components []string
+	from, to   string
+}
+
+func settings() []setting {
 	const token = "  workloadIdentity: {serviceAccountID: sa-0123456789, " +
 		"subjectTokenFile: /var/run/secrets/thalassa/token}"
-	return map[string][2]string{
-		"allocate-node-cidrs": {"cluster: production\n", "cluster: production\nclusterCIDR: 10.244.0.0/16\n"},
-		"private-ca": {"\ncloudCredentials:\n",
+	return []setting{
+		{[]string{"allocate-node-cidrs", "controller-accounts"}, "cluster: production\n",
+			"cluster: production\nclusterCIDR: 10.244.0.0/16\n"},
+		{[]string{"controller-accounts"}, "\ncloudCredentials:\n",
+			"\nloadBalancer: {removeOrphans: true}\nroutes: {enabled: true}\ncloudCredentials:\n"},
+		{[]string{"private-ca"}, "\ncloudCredentials:\n",
 			"\ncaBundle: /etc/thalassa-ccm/ca/ca.crt\ncloudCredentials:\n"},
-		"private-ca-csi": {"\ncloudCredentials:\n",
+		{[]string{"private-ca-csi"}, "\ncloudCredentials:\n",
 			"\ncaBundle: /etc/thalassa-csi/ca/ca.crt\ncloudCredentials:\n"},
-		"workload-identity":     {"  directory: /etc/thalassa-ccm/credentials", token},
-		"workload-identity-csi": {"  directory: /etc/thalassa-csi/credentials", token},
+		{[]string{"workload-identity"}, "  directory: /etc/thalassa-ccm/credentials", token},
+		{[]string{"workload-identity-csi"}, "  directory: /etc/thalassa-csi/credentials", token},
 	}
 }
 
-// built is an edited overlay with components.
+// built is what an edited overlay with components builds.
 func built(t *testing.T, name string, components ...string) string {
+	t.Helper()
+	return composed(t, name, components...).Build(t, overlay.Dir(name))
+}
+
+// composed is an edited overlay with components.
+func composed(t *testing.T, name string, components ...string) overlay.Tree {
 	t.Helper()
 	k := overlay.New(t)
 	edit(t, k, name)
-	for component, change := range configured() {
-		if slices.Contains(components, component) {
-			k.Change(t, overlay.ConfigFile(name), change[0], change[1])
+	for _, s := range settings() {
+		needed := slices.ContainsFunc(s.components, func(c string) bool { return slices.Contains(components, c) })
+		if needed && k.Configures(name) {
+			k.Change(t, overlay.ConfigFile(name), s.from, s.to)
 		}
 	}
 	k.Use(t, name, components...)
-	return k.Build(t, overlay.Dir(name))
+	return k
 }
 
 // decode reads a manifest into typed objects, strictly.

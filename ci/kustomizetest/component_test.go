@@ -31,13 +31,13 @@ func combinations(p bases.Profile) [][]string {
 	return slices.CompactFunc(all, slices.Equal)
 }
 
-// orders are the combinations, and every two components the other way round, too.
+// orders are the combinations, and every two components the other way round, too, but for two that have one order.
 func orders(p bases.Profile) [][]string {
 	all := combinations(p)
 	components := meantFor(p)
 	for i, a := range components {
 		for _, b := range components[i+1:] {
-			if !alternatives(a, b) {
+			if !alternatives(a, b) && (a.Name != "controller-accounts" || b.Name != "allocate-node-cidrs") {
 				all = append(all, together(p, b, a))
 			}
 		}
@@ -46,18 +46,43 @@ func orders(p bases.Profile) [][]string {
 	return slices.CompactFunc(all, slices.Equal)
 }
 
-// alternatives says whether only one of two components can be used: they have the same objects, for different clouds.
+// alternatives reports whether only one of two components can be used: they have the same objects, for different
+// clouds, or exclude each other.
 func alternatives(a, b bases.Component) bool {
-	return a.Name == b.Name+"-ironcore" || b.Name == a.Name+"-ironcore"
+	return a.Name == b.Name+"-ironcore" || b.Name == a.Name+"-ironcore" ||
+		slices.Contains(excluding(), [2]string{a.Name, b.Name})
 }
 
-// TestAlternatives: an overlay with two components of which only one can be used does not build.
+// excluding are the components of which only one can be used, those with accounts first: both together need other
+// permissions than each, or they are for different clouds.
+func excluding() [][2]string {
+	return [][2]string{{"controller-accounts", "spec-rbac"}, {"controller-accounts-ironcore", "spec-rbac"},
+		{"controller-accounts-managed", "allocate-node-cidrs"}, {"controller-accounts", "admission-policy-ironcore"},
+		{"controller-accounts-ironcore", "admission-policy"}}
+}
+
+// TestAlternatives: an overlay with two components of which only one can be used does not build, in either order.
 func TestAlternatives(t *testing.T) {
-	k := overlay.New(t)
-	edit(t, k, "managed-tenant")
-	k.Use(t, "managed-tenant", "admission-policy", "admission-policy-ironcore")
-	if manifest, err := k.TryBuild(overlay.Dir("managed-tenant")); err == nil {
-		t.Errorf("both admission policies are in\n%s", manifest)
+	for _, p := range bases.Profiles() {
+		components := meantFor(p)
+		for i, a := range components {
+			for _, b := range components[i+1:] {
+				if !alternatives(a, b) {
+					continue
+				}
+				for _, names := range [][]string{{a.Name, b.Name}, {b.Name, a.Name}} {
+					k := overlay.New(t)
+					edit(t, k, p.Name)
+					k.Use(t, p.Name, names...)
+					_, err := k.TryBuild(overlay.Dir(p.Name))
+					if explained := a.Name == b.Name+"-ironcore" ||
+						b.Name == a.Name+"-ironcore"; err == nil ||
+						!explained && !strings.Contains(err.Error(), "exclude each other, leave one out") {
+						t.Errorf("overlay %s with %q: got %v, want an error with the reason", p.Name, names, err)
+					}
+				}
+			}
+		}
 	}
 }
 
@@ -140,6 +165,7 @@ func notMeant() map[string]map[string]string {
 			"managed-tenant":   "no pods there",
 		},
 	}
+	maps.Copy(reasons, accountsNotMeant())
 	maps.Copy(reasons, monitoringNotMeant())
 	for _, c := range bases.Components() {
 		if reasons[c.Name] == nil {
@@ -157,6 +183,27 @@ func notMeant() map[string]map[string]string {
 		}
 	}
 	return reasons
+}
+
+// accountsNotMeant is the part of notMeant for the components with an account for each controller.
+func accountsNotMeant() map[string]map[string]string {
+	return map[string]map[string]string{
+		"controller-accounts": {
+			"ironcore":         "its account of the cloud has another name: use controller-accounts-ironcore",
+			"ironcore-managed": "the accounts are in the served cluster: use controller-accounts-managed",
+			"managed":          "the accounts are in the served cluster: use controller-accounts-managed",
+		},
+		"controller-accounts-ironcore": {
+			"self-managed":     "its account of the cloud has another name: use controller-accounts",
+			"ironcore-managed": "the accounts are in the served cluster: use controller-accounts-managed",
+			"managed":          "the accounts are in the served cluster: use controller-accounts-managed",
+		},
+		"controller-accounts-managed": {
+			"ironcore":       "the accounts are in the same cluster: use controller-accounts-ironcore",
+			"self-managed":   "the accounts are in the same cluster: use controller-accounts",
+			"managed-tenant": "no pods there: use controller-accounts or controller-accounts-ironcore",
+		},
+	}
 }
 
 // monitoringNotMeant is the part of notMeant for the components with a ServiceMonitor, and for traces.
@@ -265,42 +312,22 @@ func TestEveryComponentIsTested(t *testing.T) {
 	}
 }
 
-// TestOtherOverlaysRefuse a component that is not meant for them, instead of building what does nothing there, or harm.
-func TestOtherOverlaysRefuse(t *testing.T) {
-	for component, overlays := range notMeant() {
-		for name := range overlays {
-			k := overlay.New(t)
-			edit(t, k, name)
-			k.Use(t, name, component)
-			manifest, err := k.TryBuild(overlay.Dir(name))
-			if err == nil {
-				t.Errorf("overlay %s takes component %s, and has %d objects then", name, component,
-					len(decode(t, manifest)))
-				continue
-			}
-			sentence := "component " + component + " is only for overlay "
-			if !strings.Contains(err.Error(), "/components/"+component+"'") ||
-				!strings.Contains(err.Error(), sentence) {
-				t.Errorf("overlay %s with component %s says: %v", name, component, err)
-			}
-		}
-	}
+// misuse is a list of components with which an overlay does not build, and what the error has to contain.
+type misuse struct {
+	overlay    string
+	components []string
+	want       string
 }
 
-// TestOrderMatters: a component before the one it needs does not build, instead of doing nothing, and says which one
-// comes first.
-func TestOrderMatters(t *testing.T) {
+// misplaced are the components that are not meant for an overlay, and those before the one that they need.
+func misplaced() []misuse {
 	const (
 		workload = "component high-availability comes after component deployment, list that one first"
 		monitor  = "component metrics-certificate comes after component monitoring, monitoring-ironcore, " +
 			"monitoring-ironcore-managed or monitoring-managed, list that one first"
 		snapshots = "component snapshot-controller-csi comes after component snapshots-csi, list that one first"
 	)
-	for _, test := range []struct {
-		overlay    string
-		components []string
-		want       string
-	}{
+	all := []misuse{
 		{"self-managed", []string{"high-availability"}, workload},
 		{"self-managed", []string{"high-availability", "deployment"}, workload},
 		{"self-managed", []string{"metrics-certificate"}, monitor},
@@ -309,15 +336,34 @@ func TestOrderMatters(t *testing.T) {
 		{"ironcore", []string{"metrics-certificate", "monitoring-ironcore"}, monitor},
 		{"ironcore", []string{"high-availability", "deployment"}, workload},
 		{"ironcore-managed", []string{"metrics-certificate", "monitoring-ironcore-managed"}, monitor},
+		{"self-managed", []string{"allocate-node-cidrs", "controller-accounts"},
+			"component allocate-node-cidrs comes after component controller-accounts, list that one first"},
 		{"csi", []string{"snapshot-controller-csi"}, snapshots},
 		{"csi", []string{"snapshot-controller-csi", "snapshots-csi"}, snapshots},
-	} {
+	}
+	for component, overlays := range notMeant() {
+		for name := range overlays {
+			all = append(all, misuse{name, []string{component}, "component " + component + " is only for overlay "})
+		}
+	}
+	return all
+}
+
+// TestMisplacedComponentsAreRefused, instead of building what does nothing there, or harm. The error names the overlay,
+// or the component that comes first.
+func TestMisplacedComponentsAreRefused(t *testing.T) {
+	for _, m := range misplaced() {
 		k := overlay.New(t)
-		edit(t, k, test.overlay)
-		k.Use(t, test.overlay, test.components...)
-		_, err := k.TryBuild(overlay.Dir(test.overlay))
-		if err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s with %q: got %v, want an error with %q", test.overlay, test.components, err, test.want)
+		edit(t, k, m.overlay)
+		k.Use(t, m.overlay, m.components...)
+		manifest, err := k.TryBuild(overlay.Dir(m.overlay))
+		if err == nil {
+			t.Errorf("overlay %s takes components %q, and has %d objects then", m.overlay, m.components,
+				len(decode(t, manifest)))
+			continue
+		}
+		if !strings.Contains(err.Error(), m.want) {
+			t.Errorf("%s with %q: got %v, want an error with %q", m.overlay, m.components, err, m.want)
 		}
 	}
 }

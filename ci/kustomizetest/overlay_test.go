@@ -179,19 +179,10 @@ func volumes(t *testing.T, k overlay.Tree, p bases.Profile) []string {
 // TestKustomizationsAreOfToday: nothing that kustomize has deprecated, and no label that gets into a selector.
 func TestKustomizationsAreOfToday(t *testing.T) {
 	deprecated := []string{"bases", "commonLabels", "imageTags", "patchesJson6902", "patchesStrategicMerge", "vars"}
-	seen := 0
-	err := overlay.New(t).Walk("/", func(p string, info fs.FileInfo, err error) error {
-		if err != nil || path.Base(p) != "kustomization.yaml" {
-			return err
-		}
-		seen++
+	for p, text := range kustomizations(t) {
 		content := map[string]any{}
-		text, err := os.ReadFile(checkout.Path(t, strings.TrimPrefix(p, "/")))
-		if err != nil {
-			return err
-		}
 		if err := yaml.UnmarshalStrict(text, &content); err != nil {
-			return err
+			t.Fatal(err)
 		}
 		for _, field := range deprecated {
 			if _, has := content[field]; has {
@@ -201,9 +192,22 @@ func TestKustomizationsAreOfToday(t *testing.T) {
 		if strings.Contains(string(text), "includeSelectors: true") {
 			t.Errorf("%s changes selectors, which no upgrade survives", p)
 		}
-		return nil
-	})
-	if err != nil || seen < 2*len(bases.Profiles()) {
-		t.Errorf("%d kustomizations, error %v", seen, err)
 	}
+}
+
+// kustomizations are the contents of all files kustomization.yaml, by their paths.
+func kustomizations(t *testing.T) map[string][]byte {
+	t.Helper()
+	k, all := overlay.New(t), map[string][]byte{}
+	err := k.Walk("/", func(p string, _ fs.FileInfo, err error) error {
+		if err != nil || path.Base(p) != "kustomization.yaml" {
+			return err
+		}
+		all[p], err = k.ReadFile(p)
+		return err
+	})
+	if err != nil || len(all) < 2*len(bases.Profiles()) {
+		t.Fatalf("%d kustomizations, error %v", len(all), err)
+	}
+	return all
 }

@@ -113,6 +113,28 @@ func (k Tree) Use(tb testing.TB, overlay string, components ...string) {
 	k.Change(tb, path.Join(Dir(overlay), "kustomization.yaml"), "# components: []\n", list.String())
 }
 
+// Save writes all files below a folder of this machine, for another program.
+func (k Tree) Save(tb testing.TB, folder string) {
+	tb.Helper()
+	err := k.Walk("/", func(name string, info fs.FileInfo, err error) error {
+		if err != nil || info.IsDir() {
+			return err
+		}
+		content, err := k.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		file := filepath.Join(folder, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return err
+		}
+		return os.WriteFile(file, content, 0o600)
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
 // Build is `kustomize build <dir>`; an error fails the test.
 func (k Tree) Build(tb testing.TB, dir string) string {
 	tb.Helper()
@@ -125,7 +147,9 @@ func (k Tree) Build(tb testing.TB, dir string) string {
 
 // TryBuild is `kustomize build <dir>`.
 func (k Tree) TryBuild(dir string) (manifest string, err error) {
-	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(k.FileSystem, dir)
+	options := krusty.MakeDefaultOptions()
+	options.Reorder = krusty.ReorderOptionLegacy // the default of the program, not of its library
+	built, err := krusty.MakeKustomizer(options).Run(k.FileSystem, dir)
 	if err != nil {
 		return "", fmt.Errorf("kustomize build %s: %w", dir, err)
 	}

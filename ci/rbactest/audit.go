@@ -104,10 +104,10 @@ func (e event) request() Request {
 // programName is the binary, and how it calls itself.
 const programName = "thalassa-cloud-controller-manager"
 
-// isProgram says whether the client calls itself by the program's name.
+// isProgram reports whether the client calls itself by the program's name.
 func (r Request) isProgram() bool { return strings.HasPrefix(r.UserAgent, programName+"/") }
 
-// isKubernetes says whether Kubernetes' own controllers made the request with an account that they share with the
+// isKubernetes reports whether Kubernetes' own controllers made the request with an account that they share with the
 // program's: two have the same names there.
 func (r Request) isKubernetes() bool {
 	shared := []string{"system:serviceaccount:kube-system:node-controller",

@@ -35,7 +35,7 @@ func (p Permission) String() string {
 	return line
 }
 
-// Covers says whether the permission allows what was done.
+// Covers reports whether the permission allows what was done.
 func (p Permission) Covers(done Permission) bool {
 	if p.Namespace == "" {
 		done.Namespace = ""

@@ -21,7 +21,7 @@ const eventPages = "docs/events"
 // normalReasons are those of the events that the code makes with the type Normal.
 func normalReasons(t *testing.T) []string {
 	t.Helper()
-	made := regexp.MustCompile(`EventTypeNormal, (reason\w+),`)
+	made := regexp.MustCompile(`(?:EventTypeNormal, |s\.expect\()(reason\w+),`)
 	var reasons []string
 	for _, file := range eventFiles(t) {
 		source, err := os.ReadFile(file)

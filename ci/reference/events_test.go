@@ -144,7 +144,7 @@ func topics(t *testing.T) []string {
 	return found
 }
 
-// isState says whether a constant is a state of a machine, which is no reason.
+// isState reports whether a constant is a state of a machine, which is no reason.
 func isState(spec *ast.ValueSpec) bool {
 	name, ok := spec.Type.(*ast.Ident)
 	return ok && name.Name == "MachineState"

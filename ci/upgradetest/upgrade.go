@@ -125,7 +125,7 @@ func readValues(file, instead string) (chartutil.Values, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading what replaces values: %w", err)
 	}
-	return chartutil.MergeTables(first, values), nil // the first wins
+	return chartutil.CoalesceTables(first, values), nil // the first wins, and null removes a value
 }
 
 // Compare finds what a step breaks. Objects that are gone may be Exceptions.

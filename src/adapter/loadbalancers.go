@@ -71,13 +71,14 @@ func (l *loadBalancers) NodeSelector(*corev1.Service) (labels.Selector, error) {
 
 // Diff implements cloud.LoadBalancers.
 func (l *loadBalancers) Diff(ctx context.Context, service *corev1.Service,
-	targets cloud.Targets) (cloud.Comparison, error) {
+	targets cloud.Targets, _ bool) (cloud.Comparison, error) {
 	last, known := l.last(service.UID)
 	wanted := targets.Over(last.nodes)
 	name := l.balancers.GetLoadBalancerName(ctx, l.cluster, service)
-	found := cloud.Comparison{Exists: known, Status: last.status, Machines: wanted}
+	found := cloud.Comparison{Exists: known, Balancer: cloud.Actual{Status: last.status},
+		Targets: cloud.Choice{Machines: wanted}}
 	if known {
-		found.State = "ready"
+		found.Balancer.State = "ready"
 	}
 	switch {
 	case !known || !cloud.SameDesired(last.service, service):
@@ -105,11 +106,11 @@ func (l *loadBalancers) Apply(ctx context.Context, service *corev1.Service, plan
 	return plan.Each(ctx, func(ctx context.Context, operation cloud.Operation) error {
 		switch call := operation.Object.(type) {
 		case ensureCall:
-			return l.ensure(ctx, service, call.Nodes)
+			return reasonOf(l.ensure(ctx, service, call.Nodes))
 		case updateCall:
-			return l.update(ctx, service, call.Nodes)
+			return reasonOf(l.update(ctx, service, call.Nodes))
 		case deleteCall:
-			return l.delete(ctx, service)
+			return reasonOf(l.delete(ctx, service))
 		}
 		return fmt.Errorf("a plan of this provider contains no %T; this is a defect of the controller",
 			operation.Object)
@@ -180,15 +181,15 @@ func (l *loadBalancers) PlanDelete(ctx context.Context, service *corev1.Service,
 	status, exists, err := l.balancers.GetLoadBalancer(ctx, l.cluster, service)
 	if err != nil {
 		return cloud.Comparison{}, fmt.Errorf("looking whether Service %s has a load balancer: %w", klog.KObj(service),
-			err)
+			reasonOf(err))
 	}
 	if !exists {
 		l.applied.Delete(service.UID)
 		return cloud.Comparison{}, nil
 	}
-	found := cloud.Comparison{Exists: true, State: "ready"}
+	found := cloud.Comparison{Exists: true, Balancer: cloud.Actual{State: "ready"}}
 	if status != nil {
-		found.Status = *status
+		found.Balancer.Status = *status
 	}
 	name := l.balancers.GetLoadBalancerName(ctx, l.cluster, service)
 	found.Plan = cloud.Plan{{Verb: cloud.Delete, Kind: kindBalancer, Name: name, Object: deleteCall{}}}
@@ -200,10 +201,16 @@ func (l *loadBalancers) Refresh(context.Context) error { return nil }
 
 // ClassifyError implements cloud.LoadBalancers.
 func (l *loadBalancers) ClassifyError(err error) (transient bool, after time.Duration) {
+	reason := cloud.ReasonOf(err)
+	return reason.Waits(), reason.Until
+}
+
+// reasonOf returns an error as the controllers know it: with the time after which the cloud requests a retry.
+func reasonOf(err error) error {
 	if again, asked := errors.AsType[*api.RetryError](err); asked {
-		return true, again.RetryAfter()
+		return cloud.Reason{Err: err, Until: again.RetryAfter(), Reported: true}
 	}
-	return false, 0
+	return err
 }
 
 // ListManaged implements cloud.LoadBalancers: such a cloud cannot list them.

@@ -2,7 +2,6 @@ package adapter
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -106,11 +105,6 @@ func first(addresses []netip.Addr) netip.Addr {
 	return addresses[0]
 }
 
-// FreeAddresses implements cloud.Routes: no address is known to be free. All routes are managed, so none is needed.
-func (routes) FreeAddresses(context.Context, cloud.PodNetwork, []netip.Addr) ([]netip.Addr, error) {
-	return nil, nil
-}
-
 // Create implements cloud.Routes.
 func (r routes) Create(ctx context.Context, _ string, route cloud.Route) error {
 	return r.CreateRoute(ctx, r.cluster, string(route.Node.UID), &cloudprovider.Route{
@@ -135,9 +129,4 @@ func (r routes) Delete(ctx context.Context, _ string, route cloud.ActualRoute) e
 		return fmt.Errorf("deleting the route to %s: it was not listed", route.Destination)
 	}
 	return r.DeleteRoute(ctx, r.cluster, listed)
-}
-
-// Replace implements cloud.Routes. It is never called, because no table is exclusive.
-func (routes) Replace(context.Context, string, []netip.Prefix, []cloud.Route) error {
-	return fmt.Errorf("replacing all routes: %w", errors.ErrUnsupported)
 }

@@ -20,9 +20,6 @@ func (unreachable) ListRoutes(context.Context, string) ([]*cloudprovider.Route, 
 // TestUnsupportedRoutes: what such a cloud cannot do is an error.
 func TestUnsupportedRoutes(t *testing.T) {
 	routes := Routes("plain", unreachable{}, "k1")
-	if err := routes.Replace(t.Context(), "", nil, nil); !errors.Is(err, errors.ErrUnsupported) {
-		t.Errorf("replacing all routes: %v", err)
-	}
 	if err := routes.Delete(t.Context(), "", cloud.ActualRoute{}); err == nil {
 		t.Error("a route that was never listed is deleted")
 	}

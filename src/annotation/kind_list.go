@@ -115,7 +115,7 @@ func eachElement(maximum int, condition func(element string) string) func(text s
 	}
 }
 
-// tooLong says whether a list has more characters than it may.
+// tooLong reports whether a list has more characters than it may.
 func tooLong(text string, limit int) bool { return utf8.RuneCountInString(text) > limit }
 
 func startsWithAny(text string, starts []string) bool {

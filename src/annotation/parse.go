@@ -100,7 +100,7 @@ func (r *Registry) meant(name string, entry registered, known bool, ports []Port
 	return ""
 }
 
-// Concerns says whether an annotation is among these, or may be meant by one of them: only then Parse can find it.
+// Concerns reports whether an annotation is among these, or may be meant by one of them: only then Parse can find it.
 func (r *Registry) Concerns(annotations map[string]string, name string) bool {
 	for full := range annotations {
 		given, ours := strings.CutPrefix(full, r.prefix)
@@ -140,7 +140,7 @@ func (r *Registry) families() []string {
 	return slices.DeleteFunc(r.names(), func(name string) bool { return !IsFamily(name) })
 }
 
-// has says whether one of the ports has that name or number.
+// has reports whether one of the ports has that name or number.
 func has(ports []Port, text string) bool {
 	return slices.ContainsFunc(ports, func(p Port) bool { return slices.Contains(p.text(), text) })
 }

@@ -44,10 +44,10 @@ type Entry struct {
 	Schema map[string]any
 }
 
-// IsFamily says whether the entry stands for one annotation per port, "<name><name or number of the port>".
+// IsFamily reports whether the entry stands for one annotation per port, "<name><name or number of the port>".
 func (e Entry) IsFamily() bool { return IsFamily(e.Name) }
 
-// IsFamily says whether a name stands for all that begin with it.
+// IsFamily reports whether a name stands for all that begin with it.
 func IsFamily(name string) bool { return strings.HasSuffix(name, "-") }
 
 // Declined is an annotation that people know from elsewhere and that cannot be had here.

@@ -59,7 +59,7 @@ func Thalassa() []Budget {
 			"15 minutes of the service controller without changes: writes to the cloud and to Kubernetes, and events"),
 		writes("nodes-writes", 1, "any number of nodes join or leave within a second: for each target group"),
 		writes("subset-nodes-writes", 55, "one of 500 nodes joins or leaves, and load balancers have at most 25 "+
-			"targets: for 1,000 target groups, 25 of 500 and 10 % more"),
+			"targets: for 1,000 target groups, 25 of 500 and 10 % more, and as many when replaced targets leave"),
 		seconds("subset-joins-seconds", 60, "500 nodes join 500 nodes, and all of 2,000 target groups get other "+
 			"targets, of which they have at most 25, at 50 requests a second"),
 		calls("nodes-lists", 1, "nodes join within a second: lists of machines"),
@@ -155,7 +155,6 @@ func routes() []Budget {
 		calls("routes-joins-calls", 1.02, "500 nodes join 1,000 nodes and get routes: for each new node"),
 		writes("routes-joins-patches", 3,
 			"500 nodes join 1,000 nodes and get routes: writes to Kubernetes for each new node"),
-		calls("routes-exclusive-calls", 10, nodes+" at once get routes, in a table that only this cluster uses"),
 	}
 }
 
@@ -169,7 +168,12 @@ func volumes() []Budget {
 		writes("csi-volumes-writes", 2, work+": for each volume"),
 		seconds("csi-volumes-seconds", 80, work+", at 50 requests a second"),
 		seconds("csi-volumes-later", 5, work+", at 50 requests a second: in addition to the time of 1 volume"),
+		calls("csi-attached-calls", 1,
+			"a volume that another process has attached is found to be attached, beside the lists: for each volume"),
 		calls("csi-quiet-calls", 2, quiet),
+		{Name: "csi-clusters-data", Limit: 0, Unit: "bytes", Work: "ten minutes in which a volume and a snapshot are " +
+			"created, used and deleted every minute, with 200 other clusters in the organisation: data read in " +
+			"addition to that without them"},
 		measure("csi-quiet-cpu", 0.06, unitCPU, quiet),
 		measure("csi-quiet-traffic", 2, "MiB", quiet+": data read"),
 	}

@@ -53,12 +53,11 @@ type Desired struct {
 	// HealthCheckNodePort is the node port that answers HTTP requests with 200 on nodes with a ready endpoint. It is 0
 	// unless the externalTrafficPolicy of the Service is Local.
 	HealthCheckNodePort int32
-	Targets             Targets
 }
 
-// Desire returns the desired state of the Service with the given targets. It is a function of its arguments only.
-func Desire(owner Owner, service *corev1.Service, targets Targets) Desired {
-	desired := Desired{Owner: owner, Targets: targets}
+// Desire returns the desired state of the Service. It is a function of its arguments only.
+func Desire(owner Owner, service *corev1.Service) Desired {
+	desired := Desired{Owner: owner}
 	if service.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal {
 		desired.HealthCheckNodePort = service.Spec.HealthCheckNodePort
 	}

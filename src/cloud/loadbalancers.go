@@ -23,8 +23,9 @@ type LoadBalancers interface {
 	// too.
 	NodeSelector(service *corev1.Service) (labels.Selector, error)
 	// Diff compares the actual state of a Service with its desired state with these targets. The error is that one of
-	// them is not known, or that the Service cannot have a load balancer at all.
-	Diff(ctx context.Context, service *corev1.Service, targets Targets) (Comparison, error)
+	// them is not known, or that the Service cannot have a load balancer at all. Settled means that neither the Service
+	// nor its Nodes have changed for some time, so that targets may leave that others have replaced.
+	Diff(ctx context.Context, service *corev1.Service, targets Targets, settled bool) (Comparison, error)
 	// PlanDelete returns the actual state of the Service, and in Plan the writes that are possible now to remove it:
 	// none while the cloud is busy with earlier writes. Written means that the caller has just applied such a plan, so
 	// that only newer data counts.
@@ -61,54 +62,39 @@ type Comparison struct {
 	// deleted, because they may be unmanaged. It is "" if there are none. An Operation describes what its write leaves
 	// behind. Only PlanDelete sets it.
 	Left string
+	// Balancer describes the load balancer as it is.
+	Balancer Actual
+	// Targets are the targets as they should be. Only Diff sets it.
+	Targets Choice
+	// Notices are for the owner of the Service. Their order is stable.
+	Notices []Notice
+}
+
+// Actual describes a load balancer in the cloud.
+type Actual struct {
+	// State is the cloud's state of the load balancer ("ready"); "" if there is no load balancer.
+	State string
 	// Status contains the addresses of the load balancer; none while it does not serve.
 	Status corev1.LoadBalancerStatus
 	// Health describes, in a sentence for people, the health of the targets behind a load balancer that is ready. It
 	// changes only if the health changes. It is "" if there is nothing to report.
 	Health string
-	// State is the cloud's state of the load balancer ("ready"); "" if there is no load balancer.
-	State string
+}
+
+// Choice describes the targets that a Service should have.
+type Choice struct {
 	// Machines are the identities of the machines that are usable targets, sorted. They depend on the Service and the
 	// Nodes only.
 	Machines []string
-	// Usable are the identities of all machines that could be targets now, sorted, if Machines are only some of them.
+	// Usable are the identities of the machines from which Machines were chosen, sorted, if these are only some.
 	// Otherwise it is nil.
 	Usable []string
 	// LeftOut means that a target is not usable now, so that it has to be checked again.
 	LeftOut bool
-	// Postponed means that some targets change later, which is no drift. It has to be checked again, too.
-	Postponed bool
-	// Continues means that the plan changes only targets, and that nobody has changed them since they were written. It
-	// is no drift: the change was postponed, or a Node has become ready.
-	Continues bool
-	// Notices are for the owner of the Service. Their order is stable.
-	Notices []Notice
+	// Excess means that the only difference are targets that others have replaced, which is no drift: the plan removes
+	// some of them, or they leave when the Service is settled.
+	Excess bool
 }
-
-// Reported is the reason why a difference is not in a plan, if the notices of the comparison contain it already: it
-// needs no event of its own.
-type Reported struct{ error }
-
-// Unwrap returns the reason.
-func (r Reported) Unwrap() error { return r.error }
-
-// AlreadyReported marks an error as one that notices report; nil stays nil.
-func AlreadyReported(err error) error {
-	if err == nil {
-		return nil
-	}
-	return Reported{err}
-}
-
-// Lasting is the reason why a difference is not in a plan, if only a change of the Service can solve it. The Service is
-// not retried before it changes.
-type Lasting struct{ error }
-
-// Unwrap returns the reason.
-func (l Lasting) Unwrap() error { return l.error }
-
-// UntilChanged marks an error as one that lasts until the Service changes.
-func UntilChanged(err error) error { return Lasting{err} }
 
 // Wait is an action of the cloud that has not finished, or has failed.
 type Wait struct {

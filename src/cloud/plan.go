@@ -58,10 +58,6 @@ func (p Plan) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// Begin returns the first n writes of the plan, or all if there are fewer. It is as safe to stop after them as after
-// any other write.
-func (p Plan) Begin(n int) Plan { return p[:min(n, len(p))] }
-
 // ErrStale is the error of a write to an object that has changed since the plan was computed. The write is not made,
 // and the plan is computed again from newer data. This is not reported as a failure.
 var ErrStale = errors.New("the object has changed since the difference was computed")

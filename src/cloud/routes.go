@@ -24,25 +24,17 @@ type Routes interface {
 	// data that is at most maxAge old; 0 and less request new data. The result contains the writes of this process.
 	// It is complete, or an error.
 	List(ctx context.Context, network PodNetwork, maxAge time.Duration) (RouteTables, error)
-	// FreeAddresses returns those of the addresses that no machine in the network has, from a complete list that was
-	// requested after the call. The error is an *IncompleteListError if the list does not contain the machines of the
-	// cluster's own Nodes. An address is not free if the list does not show it.
-	FreeAddresses(ctx context.Context, network PodNetwork, addresses []netip.Addr) ([]netip.Addr, error)
 	// Create adds a route to a table. The error is a *RouteProblem if a person can solve it.
 	Create(ctx context.Context, table string, route Route) error
 	// Change gives a route another gateway. Where the cloud can do this in one call, there is a route at any time.
 	Change(ctx context.Context, table string, from ActualRoute, to Route) error
 	// Delete removes a route. It succeeds if the route does not exist any more.
 	Delete(ctx context.Context, table string, route ActualRoute) error
-	// Replace makes these routes the only ones of a table with a destination inside the given networks, in one write.
-	// Other routes do not change. It is called only for tables that are Exclusive.
-	Replace(ctx context.Context, table string, inside []netip.Prefix, routes []Route) error
 }
 
 // RouteBehaviour configures how routes are reconciled.
 type RouteBehaviour struct {
-	// DriftPeriod is the time between two checks for drift; 0 never checks. Routes that are not Managed need the
-	// checks: they are deleted after two, at least a minute apart, have found that no machine has the gateway.
+	// DriftPeriod is the time between two checks for drift; 0 never checks.
 	DriftPeriod time.Duration
 }
 
@@ -97,6 +89,9 @@ type ActualRoute struct {
 	Gateway netip.Addr
 	// Managed means that the cloud marks the route as this cluster's, with any gateway.
 	Managed bool
+	// Abandoned means that the route leads to no machine although it has the network of a member: it is that of a Node
+	// that was deleted while no process ran, and the member has the network now.
+	Abandoned bool
 	// Handle identifies the route for the cloud.
 	Handle any
 }
@@ -111,11 +106,10 @@ type Route struct {
 // RouteProblem is an error that the owner of a Node can solve.
 type RouteProblem struct {
 	Reason string // of the event: RouteQuotaExceeded; "" is that of any failure
-	// TableFull means that no more routes can be created in the table until a person has solved the problem.
-	TableFull bool
-	// ReadOnly means that the table refuses all writes, not only this one, such as because of a missing permission.
-	ReadOnly bool
-	Err      error
+	// OfTable means that the table refuses other writes of this kind, too, such as because it is full, or because of a
+	// missing permission.
+	OfTable bool
+	Err     error
 }
 
 // RouteQuotaExceeded is the reason of a RouteProblem: the quota does not permit one more route.
@@ -126,20 +120,6 @@ func (p *RouteProblem) Error() string { return p.Err.Error() }
 
 // Unwrap returns the cloud's error.
 func (p *RouteProblem) Unwrap() error { return p.Err }
-
-// IncompleteListError is the error of Routes.FreeAddresses if the list of machines is not complete, because it does not
-// contain the machines or addresses of Nodes.
-type IncompleteListError struct {
-	// Missing describes for people what is missing, by the name of the Node.
-	Missing map[string]string
-	Err     error
-}
-
-// Error returns the message of Err.
-func (e *IncompleteListError) Error() string { return e.Err.Error() }
-
-// Unwrap returns Err.
-func (e *IncompleteListError) Unwrap() error { return e.Err }
 
 // InternalAddresses returns the addresses of type InternalIP in the status of a Node, in their order.
 func InternalAddresses(node *corev1.Node) []netip.Addr {

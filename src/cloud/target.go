@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
-	"sync/atomic"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/cloud-provider/api"
@@ -19,52 +17,56 @@ const TaintToBeDeleted = "ToBeDeletedByClusterAutoscaler"
 // which machine of this cloud it is. Ours is false if the provider ID of the Node is another cloud's.
 type Identify func(node *corev1.Node) (identity string, ours bool)
 
-// Targets is the set of machines that should receive traffic. All lists are sorted.
+// Target is a machine, and the Node on it.
+type Target struct {
+	Machine string // its identity
+	Node    string // the name of the Node
+	Zone    string // of the Node; "" if it names none
+	Ready   bool   // the Node is ready
+}
+
+// Targets are the machines that should receive traffic, and the others. A machine is in each list at most once; all
+// lists are sorted by machine. They are shared by many Services, and must not be changed.
 type Targets struct {
-	Identities []string // of machines, without duplicates
-	// Names are the Nodes on the machines, in the order of Identities.
-	Names []string
-	// Staying are machines that are not added, and not removed if they are targets already, with their Nodes in
-	// StayingNames. The Nodes are joining: they have no network yet, or lost it for a moment. With the policy Local,
-	// they may also be draining: their last endpoints are terminating, and serve until they are gone.
-	Staying, StayingNames []string
-	// Unknown are machines that may or may not exist, with the Nodes in UnknownNames. As with Staying, they stay if
-	// they are targets already.
-	Unknown, UnknownNames []string
-	// Incomplete means that this is not the whole set: an eligible Node has no usable identity yet, or no Node was
-	// examined at all. An empty set that is incomplete means "not known", never "none".
-	Incomplete bool
+	// Serving are the machines that receive traffic.
+	Serving []Target
+	// Joining are machines that are not added, and not removed if they are targets already. Their Nodes have no network
+	// yet, or lost it for a moment. With the policy Local, they may also be draining: their last endpoints are
+	// terminating, and serve until they are gone.
+	Joining []Target
+	// Unknown are machines that may or may not exist. As with Joining, they stay if they are targets already.
+	Unknown []Target
+	// Missing are machines that do not exist, although their Nodes do.
+	Missing []Target
+	// Excluded are machines of Nodes that are excluded, marked for removal or being deleted. They are targets only if
+	// the Service requires Nodes with a ready endpoint and no other Node has one.
+	Excluded []Target
+	// LastResort means that Serving are such machines.
+	LastResort bool
 	// Unidentified are the names of the eligible Nodes that do not say which machine of this cloud they are.
 	Unidentified []string
-	// Unmatched means that the Service chooses its Nodes by their labels, and chooses none of the possible targets. The
-	// set is incomplete then: an empty set would replace one that serves.
-	Unmatched bool
-	// NoEndpoints means that only Nodes with a ready endpoint can be targets, and no ready endpoint names a Node.
-	NoEndpoints bool
-	// Nameless means that the set is not known although an endpoint is ready: it names no Node.
-	Nameless bool
-	// Excluded are machines of Nodes that are excluded, marked for removal or being deleted, with the Nodes in
-	// ExcludedNames. They are targets only if the Service requires Nodes with a ready endpoint and no other Node has
-	// one.
-	Excluded, ExcludedNames []string
-	// LastResort means that the targets are such machines.
-	LastResort bool
-	// EndpointsElsewhere means that all ready endpoints of such a Service are on Nodes that do not exist in the
-	// cluster, so that the set is not known.
-	EndpointsElsewhere bool
-	// EndpointsUnknown means that only Nodes with a ready endpoint can be targets, and endpoints cannot be read. The
-	// set is empty and incomplete then.
-	EndpointsUnknown bool
+	// NotKnown is the reason why the whole set is not known; "" if it is.
+	NotKnown NotKnown
+}
 
-	// Postponed means that a subset is not complete yet: other machines take places when the cloud uses the latest
-	// ones.
-	Postponed bool
+// NotKnown is the reason why the targets of a Service are not known, so that they do not change.
+type NotKnown string
 
-	machines []string                   // what Machines returns; nil if it is not computed yet
-	lastOnly *atomic.Pointer[existence] // nil if it is not worth while to keep it
-	ranking  *ranking                   // of all machines of eligible Nodes
-	accepted time.Time                  // what AcceptedSince was given
-	whole    *Targets                   // what IfAllExisted returns; nil if Only left out none
+// The reasons. NodesNotRead and NoNodeMatches are about every Service. The others are about Services whose targets are
+// Nodes with a ready endpoint.
+const (
+	NodesNotRead       NotKnown = "no Node was examined"
+	NoNodeMatches      NotKnown = "the Service chooses its Nodes by their labels, and no Node has these"
+	EndpointsNotRead   NotKnown = "endpoints cannot be read"
+	NoEndpointReady    NotKnown = "no endpoint is ready"
+	EndpointsNameless  NotKnown = "ready endpoints name no Node"
+	EndpointsElsewhere NotKnown = "all ready endpoints are on Nodes that are not in the cluster"
+)
+
+// Incomplete reports whether Serving is not the whole set. An empty set that is incomplete means "not known", never
+// "none".
+func (t Targets) Incomplete() bool {
+	return t.NotKnown != "" || len(t.Joining)+len(t.Unknown)+len(t.Missing)+len(t.Unidentified) > 0
 }
 
 // ChooseTargets returns the machines of all Nodes that may receive traffic: those that are not excluded by the standard
@@ -72,60 +74,38 @@ type Targets struct {
 //
 // Conditions remove no Node: if the control plane has a failure, all Nodes may be NotReady, and all load balancers
 // would lose all targets. Health checks, where there are any, detect Nodes that do not answer. Only a Node that never
-// had a network is not added. Subset prefers Nodes that are ready when it adds one.
+// had a network is not added.
 //
 // Nodes of other clouds are ignored, and so are unmanaged ones beside Nodes of this cloud. If there are only unmanaged
 // Nodes, they explain why the set is empty: their kubelets may lack a flag.
 func ChooseTargets(nodes []*corev1.Node, identify Identify) Targets {
 	var targets Targets
-	var ready, notReady []string // machines
-	var unmanaged []string       // names
-	zoneOf, readySince := map[string]string{}, map[string]time.Time{}
+	var unmanaged []string
 	for _, node := range nodes {
 		identity, ours := identify(node)
+		one := Target{identity, node.Name, node.Labels[corev1.LabelTopologyZone], Ready(node)}
 		switch {
 		case !ours:
-			continue
 		case !Eligible(node):
 			if identity != "" && !WithoutNetwork(node) {
-				targets.Excluded, targets.ExcludedNames = append(targets.Excluded, identity),
-					append(targets.ExcludedNames, node.Name)
+				targets.Excluded = append(targets.Excluded, one)
 			}
-			continue
 		case identity == "" && Unmanaged(node):
 			unmanaged = append(unmanaged, node.Name)
-			continue
 		case identity == "":
 			targets.Unidentified = append(targets.Unidentified, node.Name)
-			continue
+		case WithoutNetwork(node):
+			targets.Joining = append(targets.Joining, one)
+		default:
+			targets.Serving = append(targets.Serving, one)
 		}
-		addZone(zoneOf, identity, node)
-		if Ready(node) {
-			ready = append(ready, identity)
-		} else {
-			notReady = append(notReady, identity)
-		}
-		if WithoutNetwork(node) {
-			targets.Staying, targets.StayingNames = append(targets.Staying, identity),
-				append(targets.StayingNames, node.Name)
-			continue
-		}
-		addReadySince(readySince, identity, node)
-		targets.Identities, targets.Names = append(targets.Identities, identity), append(targets.Names, node.Name)
 	}
 	if targets.None() {
 		targets.Unidentified = unmanaged
 	}
 	slices.Sort(targets.Unidentified)
-	targets.Identities, targets.Names = sortByIdentity(targets.Identities, targets.Names)
-	targets.Staying, targets.StayingNames = sortByIdentity(targets.Staying, targets.StayingNames)
-	targets.Excluded, targets.ExcludedNames = sortByIdentity(targets.Excluded, targets.ExcludedNames)
-	targets.Incomplete = len(targets.Unidentified)+len(targets.Staying) > 0
-	targets.machines, targets.lastOnly = targets.Machines(), &atomic.Pointer[existence]{}
-	slices.Sort(ready)
-	notReady = Without(notReady, ready) // two Nodes may be on one machine
-	targets.ranking = newRanking(targets.machines, zoneOf, notReady).withUsual(targets.Identities)
-	targets.ranking.readySince = readySince
+	targets.Serving, targets.Excluded = oncePerMachine(targets.Serving), oncePerMachine(targets.Excluded)
+	targets.Joining = outside(targets.Serving, oncePerMachine(targets.Joining))
 	return targets
 }
 
@@ -154,21 +134,72 @@ func WithoutNetwork(node *corev1.Node) bool {
 	})
 }
 
-// sortByIdentity sorts by identity. If two nodes have the same machine, it keeps the node whose name is first.
-func sortByIdentity(identities, names []string) (sortedIdentities, sortedNames []string) {
-	type target struct{ identity, name string }
-	all := make([]target, len(identities))
-	for i := range all {
-		all[i] = target{identities[i], names[i]}
-	}
-	slices.SortFunc(all, func(a, b target) int {
-		return cmp.Or(cmp.Compare(a.identity, b.identity), cmp.Compare(a.name, b.name))
+// oncePerMachine sorts targets by machine. Two Nodes may be on one machine, such as after one was registered under
+// another name: the first name counts, and the machine is ready if one of the Nodes is.
+func oncePerMachine(targets []Target) []Target {
+	slices.SortFunc(targets, func(a, b Target) int {
+		return cmp.Or(cmp.Compare(a.Machine, b.Machine), cmp.Compare(a.Node, b.Node))
 	})
-	all = slices.CompactFunc(all, func(a, b target) bool { return a.identity == b.identity })
-	for _, one := range all {
-		sortedIdentities, sortedNames = append(sortedIdentities, one.identity), append(sortedNames, one.name)
+	once := targets[:0]
+	for _, one := range targets {
+		last := len(once) - 1
+		if last < 0 || once[last].Machine != one.Machine {
+			once = append(once, one)
+			continue
+		}
+		once[last].Ready = once[last].Ready || one.Ready
+		once[last].Zone = cmp.Or(once[last].Zone, one.Zone)
 	}
-	return sortedIdentities, sortedNames
+	return once
+}
+
+// outside returns the targets whose machines are not among the others. Both are sorted.
+func outside(others, targets []Target) []Target {
+	return keep(targets, func(one Target) bool { return !Contains(others, one.Machine) })
+}
+
+// keep returns the targets that are wanted.
+func keep(targets []Target, wanted func(Target) bool) []Target {
+	var kept []Target
+	for _, one := range targets {
+		if wanted(one) {
+			kept = append(kept, one)
+		}
+	}
+	return kept
+}
+
+// Contains reports whether a machine is among the targets, which are sorted.
+func Contains(targets []Target, machine string) bool {
+	_, found := slices.BinarySearchFunc(targets, machine, func(one Target, machine string) int {
+		return cmp.Compare(one.Machine, machine)
+	})
+	return found
+}
+
+// merged returns the targets of both lists, once for each machine.
+func merged(a, b []Target) []Target { return oncePerMachine(slices.Concat(a, b)) }
+
+// MachinesOf returns the identities of the machines in lists of targets, sorted.
+func MachinesOf(lists ...[]Target) []string {
+	var machines []string
+	for _, list := range lists {
+		for _, one := range list {
+			machines = append(machines, one.Machine)
+		}
+	}
+	slices.Sort(machines)
+	return slices.Compact(machines)
+}
+
+// NodesOf returns the names of the Nodes in lists of targets, sorted.
+func NodesOf(lists ...[]Target) []string {
+	var names []string
+	for _, one := range slices.Concat(lists...) {
+		names = append(names, one.Node)
+	}
+	slices.Sort(names)
+	return names
 }
 
 // On returns the targets of a Service whose externalTrafficPolicy is Local: those on nodes with a ready endpoint. If
@@ -178,137 +209,130 @@ func sortByIdentity(identities, names []string) (sortedIdentities, sortedNames [
 // Draining are the nodes with an endpoint that serves and is terminating. Such a node stays if it is a target, even if
 // it is excluded: it may be the only one that a health check has accepted.
 func (t Targets) On(ready, draining map[string]bool) Targets {
-	if len(ready) == 0 || (len(ready) == 1 && ready[""]) {
-		return Targets{Incomplete: len(t.Identities) > 0 || t.Incomplete, Unmatched: t.Unmatched, NoEndpoints: true,
-			Nameless: ready[""]}
-	}
-	excluded, excludedNames := filterByNode(ready, t.Excluded, t.ExcludedNames)
-	if t.None() && len(excluded) == 0 { // the nodes are not known, whatever the endpoints are
-		t.Excluded, t.ExcludedNames = nil, nil
+	isReady := func(one Target) bool { return ready[one.Node] }
+	excluded := keep(t.Excluded, isReady)
+	switch {
+	case t.NotKnown == NoNodeMatches && len(excluded) == 0: // whatever the endpoints are
+		return Targets{NotKnown: t.NotKnown}
+	case len(ready) == 0 || len(ready) == 1 && ready[""]:
+		return Targets{NotKnown: t.withoutEndpoint(ready[""])}
+	case t.None() && len(excluded) == 0: // the nodes are not known, whatever the endpoints are
+		t.Excluded = nil
 		return t
 	}
-	var local Targets
-	local.Identities, local.Names = filterByNode(ready, t.Identities, t.Names)
-	local.Staying, local.StayingNames = filterByNode(ready, t.Staying, t.StayingNames)
-	_, local.Unidentified = filterByNode(ready, t.Unidentified, t.Unidentified)
-	if len(local.Identities) == 0 {
-		local.Identities, local.Names, local.LastResort = excluded, excludedNames, len(excluded) > 0
+	local := Targets{Serving: keep(t.Serving, isReady), Joining: keep(t.Joining, isReady)}
+	for _, name := range t.Unidentified {
+		if ready[name] {
+			local.Unidentified = append(local.Unidentified, name)
+		}
 	}
-	local.EndpointsElsewhere = local.None() && len(t.Identities) > 0
-	local.Nameless = local.EndpointsElsewhere && ready[""]
-	local.Incomplete = len(local.Unidentified) > 0 || len(local.Staying) > 0 || local.EndpointsElsewhere
+	if len(local.Serving) == 0 {
+		local.Serving, local.LastResort = excluded, len(excluded) > 0
+	}
+	switch {
+	case !local.None() || len(t.Serving) == 0:
+	case ready[""]:
+		local.NotKnown = EndpointsNameless
+	default:
+		local.NotKnown = EndpointsElsewhere
+	}
 	return local.drainingOn(draining, t)
+}
+
+// withoutEndpoint returns why the targets are not known while no ready endpoint names a node; "" if there is no node.
+func (t Targets) withoutEndpoint(nameless bool) NotKnown {
+	switch {
+	case len(t.Serving) == 0 && !t.Incomplete():
+		return ""
+	case nameless:
+		return EndpointsNameless
+	}
+	return NoEndpointReady
 }
 
 // drainingOn returns the targets, with those machines of all that are on draining nodes and are no targets otherwise. A
 // set that is not known stays so: then no target leaves.
 func (t Targets) drainingOn(draining map[string]bool, all Targets) Targets {
-	if len(t.Identities)+len(t.Staying) == 0 {
+	if len(t.Serving)+len(t.Joining) == 0 {
 		return t
 	}
-	for _, nodes := range []struct{ identities, names []string }{{all.Identities, all.Names},
-		{all.Staying, all.StayingNames}, {all.Excluded, all.ExcludedNames}} {
-		for i, name := range nodes.names {
-			if _, is := slices.BinarySearch(t.Identities, nodes.identities[i]); draining[name] && !is {
-				t.Staying, t.StayingNames = append(t.Staying, nodes.identities[i]), append(t.StayingNames, name)
-			}
-		}
-	}
-	t.Staying, t.StayingNames = sortByIdentity(t.Staying, t.StayingNames)
+	leaving := keep(slices.Concat(all.Serving, all.Joining, all.Excluded), func(one Target) bool {
+		return draining[one.Node] && !Contains(t.Serving, one.Machine)
+	})
+	t.Joining = merged(t.Joining, leaving)
 	return t
 }
 
 // None reports whether the targets contain no node, including nodes that are joining or not identified.
-func (t Targets) None() bool { return len(t.Identities)+len(t.Staying)+len(t.Unidentified) == 0 }
+func (t Targets) None() bool { return len(t.Serving)+len(t.Joining)+len(t.Unidentified) == 0 }
 
 // Outside returns the targets of a Service, which its node selector matched among all. If none match although there are
 // some, the set is not known.
 func (t Targets) Outside(all Targets) Targets {
 	if t.None() && !all.None() {
-		t.Incomplete, t.Unmatched = true, true
+		t.NotKnown = NoNodeMatches
 	}
 	return t
 }
 
-// filterByNode returns the identities and the names of the nodes that are in ready.
-func filterByNode(ready map[string]bool, identities, names []string) (filteredIdentities, filteredNames []string) {
-	for i, name := range names {
-		if ready[name] {
-			filteredIdentities, filteredNames = append(filteredIdentities, identities[i]), append(filteredNames, name)
-		}
-	}
-	return filteredIdentities, filteredNames
-}
-
-// Only returns the targets whose machines are in existing. Machines in unknown are in Unknown of the result. Both
-// lists are sorted, and must not be changed afterwards.
+// Only returns the targets, given which of their machines exist, and for which of them this is not known. Both lists
+// are sorted.
 func (t Targets) Only(existing, unknown []string) Targets {
-	if len(existing) == len(t.Machines()) {
+	if len(existing) == len(t.Serving)+len(t.Joining) {
 		return t
 	}
-	if t.lastOnly == nil {
-		return t.with(t.divide(existing, unknown))
-	}
-	last := t.lastOnly.Load()
-	if last == nil || !slices.Equal(last.existing, existing) || !slices.Equal(last.unknown, unknown) {
-		last = &existence{existing, unknown, t.divide(existing, unknown)}
-		t.lastOnly.Store(last)
-	}
-	return t.with(last.divided)
-}
-
-// existence is what exists of the machines of targets, and what Only returned: with many nodes, it is computed once for
-// all Services.
-type existence struct {
-	existing, unknown []string
-	divided           Targets
-}
-
-// with returns the targets with the lists of others.
-func (t Targets) with(others Targets) Targets {
-	t.Incomplete, t.machines, t.lastOnly, t.ranking, t.whole = true, others.machines, nil, others.ranking, others.whole
-	t.Identities, t.Names, t.Staying, t.StayingNames, t.Unknown, t.UnknownNames = others.Identities, others.Names,
-		others.Staying, others.StayingNames, others.Unknown, others.UnknownNames
+	exists := func(one Target) bool { return contains(existing, one.Machine) }
+	gone := keep(slices.Concat(t.Serving, t.Joining), func(one Target) bool { return !exists(one) })
+	t.Serving, t.Joining = keep(t.Serving, exists), keep(t.Joining, exists)
+	t.Unknown = oncePerMachine(keep(gone, func(one Target) bool { return contains(unknown, one.Machine) }))
+	t.Missing = oncePerMachine(keep(gone, func(one Target) bool { return !contains(unknown, one.Machine) }))
 	return t
 }
 
-// divide returns the lists of Only.
-func (t Targets) divide(existing, unknown []string) Targets {
-	found := t.among(existing)
-	nodes, names := matching(unknown, t.Identities, t.Names)
-	joining, joiningNames := matching(unknown, t.Staying, t.StayingNames)
-	found.Unknown, found.UnknownNames = sortByIdentity(append(nodes, joining...), append(names, joiningNames...))
-	found.ranking = t.ranking.withUsual(found.Identities)
-	t.ranking = t.ranking.withReady(Without(t.Machines(), found.Machines())).withUsual(t.Identities)
-	found.whole, found.machines = &t, found.Machines()
-	return found
+// Same reports whether the targets are the same lists in memory, with the same reason.
+func (t Targets) Same(other Targets) bool {
+	same := func(a, b []Target) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
+	return same(t.Serving, other.Serving) && same(t.Joining, other.Joining) && same(t.Unknown, other.Unknown) &&
+		same(t.Missing, other.Missing) && same(t.Excluded, other.Excluded) && t.LastResort == other.LastResort &&
+		t.NotKnown == other.NotKnown && slices.Equal(t.Unidentified, other.Unidentified)
 }
 
-// Machines returns all machines, including those of joining nodes, sorted. Each call for what ChooseTargets returned
-// returns the same slice, which must not be changed.
-func (t Targets) Machines() []string {
-	switch {
-	case t.machines != nil:
-		return t.machines
-	case len(t.Staying) == 0:
-		return t.Identities
+// Equal reports whether the targets are equal.
+func (t Targets) Equal(other Targets) bool {
+	return t.Same(other) || slices.Equal(t.Serving, other.Serving) && slices.Equal(t.Joining, other.Joining) &&
+		slices.Equal(t.Unidentified, other.Unidentified) && t.NotKnown == other.NotKnown
+}
+
+// Staying returns those of the observed machines that stay targets although they would not be added, sorted.
+func (t Targets) Staying(observed []string) []string {
+	var staying []string
+	for _, one := range slices.Concat(t.Joining, t.Unknown) {
+		if contains(observed, one.Machine) {
+			staying = append(staying, one.Machine)
+		}
 	}
-	all := slices.Concat(t.Identities, t.Staying)
-	slices.Sort(all)
-	return slices.Compact(all)
+	slices.Sort(staying)
+	return slices.Compact(staying)
 }
 
-// Over returns the desired set of targets, given the observed one in the cloud, which is sorted. An empty set that is
-// incomplete does not replace the observed one. Machines that are staying or unknown are in the set if they are in the
-// observed one.
+// Over returns the desired set of machines, given the observed one in the cloud, which is sorted. An empty set that is
+// incomplete does not replace the observed one.
 func (t Targets) Over(observed []string) []string {
-	if staying := common(slices.Concat(t.Staying, t.Unknown), observed); len(staying) > 0 {
-		t.Identities = slices.Compact(sorted(t.Identities, staying)) // two Nodes may be on one machine
+	machines := MachinesOf(t.Serving)
+	if staying := t.Staying(observed); len(staying) > 0 {
+		machines = slices.Concat(machines, staying)
+		slices.Sort(machines)
+		machines = slices.Compact(machines)
 	}
-	if len(t.Identities) == 0 && t.Incomplete {
+	if len(machines) == 0 && t.Incomplete() {
 		return observed
 	}
-	return t.Identities
+	return machines
+}
+
+func contains(machines []string, one string) bool {
+	_, is := slices.BinarySearch(machines, one)
+	return is
 }
 
 // Eligible reports whether a node may receive traffic, whatever its machine is.

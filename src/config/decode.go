@@ -11,37 +11,43 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"reflect"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/build"
-	"github.com/thalassa-cloud/thalassa-ccm/src/spelling"
 )
 
-// Decode reads one YAML (or JSON) document into target, a pointer to a struct.
+// Decode reads one YAML (or JSON) document for target, a pointer to a struct that contains the defaults. Keys are those
+// of the struct.
 //
 // Supported are nested structs, strings, booleans, integers and map[string]string; every exported field needs a yaml
-// tag. Keys that are absent, null or empty text leave the field as it was, so defaults are what target held before.
-// What is wrong with the content is in the File; the error is about reading or YAML syntax, and there is no File then.
-func Decode(r io.Reader, target any) (*File, error) {
+// tag. What is wrong with the content is in the File, whose Apply fills the target. The error is about reading or YAML
+// syntax, or that keys and struct do not belong together, and there is no File then.
+func Decode(r io.Reader, target any, keys []Key) (*File, error) {
+	entries, err := Describe(reflect.ValueOf(target).Elem().Interface(), keys)
+	if err != nil {
+		return nil, err
+	}
 	document, err := parse(r)
 	if err != nil {
 		return nil, err
 	}
 	f := &File{
-		target: reflect.ValueOf(target).Elem(),
-		lines:  map[string]int{}, given: map[string]bool{}, numbers: map[string]string{}, origins: map[string]string{},
-		aliases: map[string]string{},
+		target: target, entries: map[string]Entry{}, given: map[string]bool{}, origins: map[string]string{},
+		keys: map[string]*yaml.Node{}, values: map[string]*yaml.Node{}, names: map[string]string{},
 	}
-	f.decodeStruct("", resolve(document.Content[0]), f.target)
-	return f, nil
+	for _, entry := range entries {
+		f.entries[entry.Path] = entry
+	}
+	f.values[""] = resolve(document.Content[0])
+	f.content = f.value("", f.values[""])
+	f.schema, err = compile(reflect.ValueOf(target).Elem().Interface(), keys)
+	return f, err
 }
 
 // parse returns the only YAML document of a file.
@@ -81,96 +87,70 @@ func isINI(content []byte) bool {
 // iniLine is a section, [Global] or [LoadBalancer "internal"], or a key with a value.
 var iniLine = regexp.MustCompile(`^(\[[A-Za-z][^\[\]{},:]*\](\s*[;#].*)?|[A-Za-z][\w.-]*\s*=([^:]|:\S)*)$`)
 
-func (f *File) decodeStruct(path string, node *yaml.Node, target reflect.Value) {
-	if node.Kind != yaml.MappingNode {
-		f.report(path, node.Line, kindOf(node), "want a mapping of keys to values")
-		return
-	}
-	fields := fieldsByKey(target)
-	f.eachKey(path, node, func(key, path string, line int, value *yaml.Node) {
-		field, known := fields[key]
-		switch {
-		case !known:
-			f.report(path, line, "", unknownKey(key, line, fields))
-		case isNull(value):
-		default:
-			f.given[path] = value.Kind != yaml.ScalarNode || value.Value != ""
-			f.decodeValue(path, value, field)
+// mapping reads a mapping. A known key with null or empty text is left out, so that it has its default.
+func (f *File) mapping(path string, node *yaml.Node) map[string]any {
+	values, known := map[string]any{}, f.known(path)
+	f.eachKey(path, node, func(key, full string, value *yaml.Node) {
+		decoded := f.value(full, value)
+		absent := decoded == nil || decoded == "" && f.entries[full].Type == TypeText
+		if !absent || !slices.Contains(known, key) {
+			values[key], f.given[full] = decoded, true
 		}
 	})
+	return values
 }
 
 // eachKey visits the keys of a mapping in the order of the file, and reports those that are given twice instead.
-func (f *File) eachKey(path string, node *yaml.Node, visit func(key, path string, line int, value *yaml.Node)) {
+func (f *File) eachKey(path string, node *yaml.Node, visit func(key, path string, value *yaml.Node)) {
 	seen := map[string]bool{}
 	for i := 0; i < len(node.Content); i += 2 {
-		key, value := resolve(node.Content[i]), resolve(node.Content[i+1])
-		line := node.Content[i].Line
-		full := join(path, shown(node.Content[i], line))
-		f.aliases[join(path, key.Value)] = full
-		if seen[key.Value] {
-			f.report(full, line, "", fmt.Sprintf("given twice, again in line %d; keep one", line))
+		key := resolve(node.Content[i]).Value
+		full, line := join(path, key), node.Content[i].Line
+		f.names[full] = join(path, shown(node.Content[i]))
+		if seen[key] {
+			f.Add(full, "", fmt.Sprintf("given twice, again in line %d; keep one", line))
 			continue
 		}
-		seen[key.Value] = true
-		f.lines[full] = line
-		visit(key.Value, full, line, value)
+		seen[key] = true
+		f.keys[full], f.values[full] = node.Content[i], resolve(node.Content[i+1])
+		visit(key, full, f.values[full])
 	}
 }
 
-func (f *File) decodeValue(path string, node *yaml.Node, target reflect.Value) {
-	switch target.Kind() {
-	case reflect.Struct:
-		f.decodeStruct(path, node, target)
-	case reflect.Map:
-		f.decodeMap(path, node, target)
-	case reflect.String:
-		if kind := kindOf(node); kind != kindText {
-			f.noteDigits(path, node)
-			f.report(path, node.Line, kind, wantText)
-		} else if node.Value != "" {
-			target.SetString(node.Value)
-		}
-	case reflect.Bool:
-		if older, meant := oldBool(node); meant {
-			target.SetBool(older)
+// value returns what the schema validates for the value of a key.
+func (f *File) value(path string, node *yaml.Node) any {
+	entry := f.entries[path]
+	if node.Kind == yaml.MappingNode && (entry.Type == TypeMapping || len(f.known(path)) > 0) {
+		return f.mapping(path, node)
+	}
+	switch kindOf(node) {
+	case kindNull:
+		return nil
+	case kindText:
+		if older, meant := oldBool(node); meant && entry.Type == TypeBool {
 			f.Warn(path, fmt.Sprintf("found %s, which is taken as %t; write %t", node.Value, older, older))
-			return
+			return older
 		}
-		if kindOf(node) != kindBool {
-			f.report(path, node.Line, describe(node), "want true or false")
-			return
+		return node.Value
+	case kindBool:
+		return strings.EqualFold(node.Value, "true")
+	case kindNumber:
+		if entry.Digits && node.Tag == "!!int" && !strings.ContainsFunc(node.Value, notDigit) {
+			f.Warn(path, "found a number, which is taken as text; put it in quotes")
+			return node.Value
 		}
-		target.SetBool(strings.EqualFold(node.Value, "true"))
-	default:
-		number, whole := wholeNumber(node)
-		if !whole || target.OverflowInt(number) {
-			f.report(path, node.Line, describe(node), wantWhole)
-			return
+		const exact = 1 << 53 // beyond it, floating-point numbers are no longer exact
+		var number float64
+		if node.Decode(&number) == nil && math.Abs(number) < exact {
+			return number
 		}
-		target.SetInt(number)
 	}
-}
-
-func (f *File) decodeMap(path string, node *yaml.Node, target reflect.Value) {
-	if node.Kind != yaml.MappingNode {
-		f.report(path, node.Line, kindOf(node), "want a mapping of text to text")
-		return
-	}
-	decoded := reflect.MakeMap(target.Type())
-	f.eachKey(path, node, func(key, path string, line int, value *yaml.Node) {
-		if kind := kindOf(value); kind != kindText {
-			f.report(path, line, kind, wantText)
-			return
-		}
-		decoded.SetMapIndex(reflect.ValueOf(key), reflect.ValueOf(value.Value))
-	})
-	target.Set(decoded)
+	return []any{} // no key permits it
 }
 
 // oldBool reads what YAML 1.1 takes for a boolean and YAML 1.2 for text, if it has no quotes.
 func oldBool(node *yaml.Node) (value, meant bool) {
-	if node.Kind != yaml.ScalarNode || node.Style != 0 || node.Tag != "!!str" {
+	if node.Style != 0 {
 		return false, false
 	}
 	switch node.Value {
@@ -182,51 +162,7 @@ func oldBool(node *yaml.Node) (value, meant bool) {
 	return false, false
 }
 
-// noteDigits records a whole number without quotes where text is wanted, as it is written.
-func (f *File) noteDigits(path string, node *yaml.Node) {
-	if node.Kind == yaml.ScalarNode && node.Style == 0 && node.Tag == "!!int" &&
-		!strings.ContainsFunc(node.Value, notDigit) {
-		f.numbers[path] = node.Value
-	}
-}
-
 func notDigit(r rune) bool { return r < '0' || r > '9' }
-
-// wholeNumber reads 30 and 30.0, but not 30.5.
-func wholeNumber(node *yaml.Node) (int64, bool) {
-	if kindOf(node) != kindNumber {
-		return 0, false
-	}
-	var number int64
-	if node.Tag == "!!int" {
-		return number, node.Decode(&number) == nil
-	}
-	fraction, err := strconv.ParseFloat(node.Value, 64)
-	const exact = 1 << 53 // beyond it floating-point numbers are no longer exact
-	return int64(fraction), err == nil && math.Abs(fraction) < exact && fraction == math.Trunc(fraction)
-}
-
-func fieldsByKey(target reflect.Value) map[string]reflect.Value {
-	fields := map[string]reflect.Value{}
-	for i := range target.NumField() {
-		fields[keyOf(target.Type().Field(i))] = target.Field(i)
-	}
-	return fields
-}
-
-// keyOf is the key that a field is decoded from.
-func keyOf(field reflect.StructField) string {
-	key, _, _ := strings.Cut(field.Tag.Get("yaml"), ",")
-	return key
-}
-
-func unknownKey(key string, line int, fields map[string]reflect.Value) string {
-	known := slices.Sorted(maps.Keys(fields))
-	if closest, found := spelling.Closest(key, known); found {
-		return fmt.Sprintf("unknown key in line %d; did you mean %q?", line, closest)
-	}
-	return fmt.Sprintf("unknown key in line %d; known here are %s", line, strings.Join(known, ", "))
-}
 
 // resolve follows an alias to what it stands for.
 func resolve(node *yaml.Node) *yaml.Node {

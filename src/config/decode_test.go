@@ -20,6 +20,26 @@ type nested struct {
 	Interval int `yaml:"interval"`
 }
 
+// plainKeys are the keys of the sample without rules.
+func plainKeys() []Key {
+	keys := sampleKeys()
+	for i := range keys {
+		keys[i].Rule, keys[i].Required = Rule{}, false
+	}
+	return keys
+}
+
+// decode decodes and applies a sample.
+func decode(t *testing.T, text string, defaults sample, keys []Key, env map[string]string) (sample, *File) {
+	t.Helper()
+	file, err := Decode(strings.NewReader(text), &defaults, keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file.Apply(keys, func(name string) string { return env[name] })
+	return defaults, file
+}
+
 func TestDecode(t *testing.T) {
 	defaults := sample{Endpoint: "https://default", Nested: nested{Interval: 5}}
 	tests := []struct {
@@ -73,11 +93,7 @@ func TestDecode(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := defaults
-			file, err := Decode(strings.NewReader(tt.yaml), &got)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got, file := decode(t, tt.yaml, defaults, plainKeys(), nil)
 			if diff := cmp.Diff(tt.problems, file.Problems().Lines()); diff != "" {
 				t.Errorf("problems (-want +got):\n%s", diff)
 			}
@@ -105,11 +121,7 @@ func TestDecodeWarns(t *testing.T) {
 		"yEs":   {false, "", []string{"insecure: found text, want true or false"}},
 		"1":     {false, "", []string{"insecure: found 1, want true or false"}},
 	} {
-		var got sample
-		file, err := Decode(strings.NewReader("insecure: "+text), &got)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got, file := decode(t, "insecure: "+text, sample{}, plainKeys(), nil)
 		if got.Insecure != want.value || strings.Join(file.Warnings(), "\n") != want.warning {
 			t.Errorf("%s: %t with the warnings %q, want %+v", text, got.Insecure, file.Warnings(), want)
 		}
@@ -131,7 +143,7 @@ func TestDecodeRefusesWhatIsNoDocument(t *testing.T) {
 		"two documents":        {"endpoint: a\n---\nendpoint: b\n", "more than one YAML document"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Decode(strings.NewReader(tt.yaml), &sample{})
+			_, err := Decode(strings.NewReader(tt.yaml), &sample{}, plainKeys())
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error = %v, want one that contains %q", err, tt.want)
 			}
@@ -150,9 +162,10 @@ func TestDecodeNeverRepeatsText(t *testing.T) {
 		"endpoint: &x hunter2\n*x : 1", "endpoint: `hunter2`", "endpoint: \"hunter2", "endpoint: @hunter2",
 		"endpoint: |1hunter2\n", "[Global]\npassword=hunter2", "[hunter2]", "password = hunter2", "hunter2=x",
 	} {
-		decoded, err := Decode(strings.NewReader(file), &sample{})
+		decoded, err := Decode(strings.NewReader(file), &sample{}, plainKeys())
 		text := fmt.Sprint(err)
 		if err == nil {
+			decoded.Apply(plainKeys(), func(string) string { return "" })
 			text = fmt.Sprint(decoded.Err())
 		}
 		if text == fmt.Sprint(nil) {
@@ -177,7 +190,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add("? [a]\n: *b\n\"a\\nb\": !!int hunter2")
 	f.Fuzz(func(t *testing.T, text string) {
 		var got sample
-		file, err := Decode(strings.NewReader(text), &got)
+		file, err := Decode(strings.NewReader(text), &got, sampleKeys())
 		var problems Problems
 		if err == nil {
 			file.Apply(sampleKeys(), func(string) string { return "" })
@@ -196,7 +209,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// isKey says whether a part of a key in the file, or the name of an anchor, has the text in it.
+// isKey reports whether a part of a key in the file, or the name of an anchor, has the text in it.
 func isKey(file, text string) bool {
 	var document yaml.Node
 	if yaml.Unmarshal([]byte(file), &document) != nil {

@@ -13,9 +13,7 @@ const (
 	kindText   = "text"
 	kindBool   = "true or false"
 	kindNumber = "a number"
-
-	wantText  = "want text (put it in quotes)"
-	wantWhole = "want a whole number"
+	kindNull   = "null"
 )
 
 // kindOf names what a value is, without repeating it: where text is wanted, it may be a secret without quotes.
@@ -35,14 +33,12 @@ func kindOf(node *yaml.Node) string {
 	case "!!timestamp":
 		return "a date"
 	case "!!null":
-		return "null"
+		return kindNull
 	case "!!str":
 		return kindText
 	}
 	return "a value with a tag"
 }
-
-func isNull(node *yaml.Node) bool { return kindOf(node) == "null" }
 
 // describe shows a value that should be a number or a boolean.
 func describe(node *yaml.Node) string {
@@ -57,9 +53,9 @@ var ordinary = regexp.MustCompile(`^[0-9A-Za-z_./-]{1,63}$`)
 
 // shown is how a key appears in a path. What does not look like a key may be anything, a secret with a colon in it
 // included; an alias stands for a value elsewhere.
-func shown(key *yaml.Node, line int) string {
+func shown(key *yaml.Node) string {
 	if key.Kind != yaml.ScalarNode || !ordinary.MatchString(key.Value) {
-		return fmt.Sprintf("(key in line %d)", line)
+		return fmt.Sprintf("(key in line %d)", key.Line)
 	}
 	return key.Value
 }

@@ -1,36 +1,62 @@
 package config
 
 import (
-	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"go.yaml.in/yaml/v3"
+	"k8s.io/klog/v2"
 )
 
 // File is a file that was decoded: where its keys stand, and everything that is wrong with it.
 type File struct {
-	target   reflect.Value
-	lines    map[string]int    // of every key that is in the file, by path
-	given    map[string]bool   // keys that have a value, be it a wrong one
-	origins  map[string]string // the environment variables that values came from, by path
-	aliases  map[string]string // how keys appear in problems that do not look like keys, by path
-	problems Problems
-	numbers  map[string]string // whole numbers without quotes where text is wanted, by path
-	warnings []string
+	target  any // what Apply fills
+	schema  *jsonschema.Schema
+	entries map[string]Entry // what is known about keys, by path
+	content any              // what the schema validates: the file without what has no value, and with the environment
+
+	keys, values map[string]*yaml.Node // of every key that is in the file, by path
+	given        map[string]bool       // keys that have a value, be it a wrong one
+	origins      map[string]string     // the environment variables that values came from, by path
+	names        map[string]string     // how keys appear in problems, by path
+	problems     Problems
+	warnings     []string
 }
 
-// Given says whether the file gives the key at path a value. Null and empty text are none; a value of a wrong type is
-// one.
+// Given reports whether the file gives the key at path a value. Null and empty text are none; a value of a wrong type
+// is one.
 func (f *File) Given(path string) bool { return f.given[path] }
 
 // Add reports a problem with the key at path: what was found there ("" for nothing) and what is wanted. Only the first
 // one about a key is kept: a value of the wrong type is not missing as well.
 func (f *File) Add(path, found, want string) {
-	for _, known := range f.problems {
-		if known.Path == path {
-			return
-		}
+	name := path
+	if shown := f.names[path]; shown != "" {
+		name = shown
 	}
-	f.report(path, f.lineOf(path), found, want)
+	if slices.ContainsFunc(f.problems, func(known Problem) bool { return known.Path == name }) {
+		return
+	}
+	if origin := f.origins[path]; origin != "" && found != "" {
+		found += " in the environment variable " + origin
+	}
+	problem := Problem{Path: name, Found: found, Want: want}
+	if key := f.keyAt(path); key != nil {
+		problem.Line, problem.column = key.Line, key.Column
+	}
+	f.problems = append(f.problems, problem)
+}
+
+// keyAt is the key in the file, or that of the mapping it should be in.
+func (f *File) keyAt(path string) *yaml.Node {
+	for path != "" {
+		if key := f.keys[path]; key != nil {
+			return key
+		}
+		path = path[:max(0, strings.LastIndex(path, "."))]
+	}
+	return nil
 }
 
 // Problems returns everything that is wrong, in the order of the file; what is missing in it comes last.
@@ -48,40 +74,25 @@ func (f *File) Warn(path, message string) {
 // Warnings returns what is accepted and should be written in another way, one line each.
 func (f *File) Warnings() []string { return slices.Clone(f.warnings) }
 
-// shownAs is how a path appears in problems.
-func (f *File) shownAs(path string) string {
-	if alias, unusual := f.aliases[path]; unusual {
-		return alias
+// LogWarnings logs the warnings about the file at a path.
+func (f *File) LogWarnings(path string) {
+	for _, warning := range f.warnings {
+		klog.InfoS("The cloud-config should be written in another way", "path", path, "warning", warning)
 	}
-	return path
 }
 
-func (f *File) report(path string, line int, found, want string) {
-	if origin := f.origins[path]; origin != "" && found != "" {
-		found += " in the environment variable " + origin
+// known returns the names of the keys that a section may have, sorted; none if it is no section.
+func (f *File) known(section string) []string {
+	var names []string
+	if section != "" {
+		section += "."
 	}
-	f.problems = append(f.problems, Problem{Path: path, Line: line, Found: found, Want: want})
-}
-
-// lineOf is where the key stands, or the mapping it should be in.
-func (f *File) lineOf(path string) int {
-	for path != "" {
-		if line, known := f.lines[path]; known {
-			return line
+	for path := range f.entries {
+		if below, found := strings.CutPrefix(path, section); found {
+			name, _, _ := strings.Cut(below, ".")
+			names = append(names, name)
 		}
-		path = path[:max(0, strings.LastIndex(path, "."))]
 	}
-	return 0
-}
-
-// field is the part of the target that the key at path is decoded into. It is the zero Value when no struct has the
-// key.
-func field(target reflect.Value, path string) reflect.Value {
-	for key := range strings.SplitSeq(path, ".") {
-		if target.Kind() != reflect.Struct {
-			return reflect.Value{}
-		}
-		target = fieldsByKey(target)[key]
-	}
-	return target
+	slices.Sort(names)
+	return slices.Compact(names)
 }

@@ -2,8 +2,8 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -30,14 +30,16 @@ type Key struct {
 const (
 	TypeText    = "text"
 	TypeBool    = "true or false"
-	TypeNumber  = "whole number"
-	TypeMapping = "mapping of text to text"
+	TypeNumber  = "a whole number"
+	TypeMapping = "a mapping of text to text"
 )
 
 // Entry is a Key together with what the struct says about it; the reference page is made of entries.
 type Entry struct {
 	Key
 	Type string // one of the Type constants
+
+	value reflect.Value // the default
 }
 
 // Allowed is what values are allowed, in words.
@@ -70,7 +72,7 @@ func Describe(defaults any, keys []Key) ([]Entry, error) {
 		if key.Default == "" {
 			key.Default = inWords(leaf.value)
 		}
-		entries = append(entries, Entry{Key: key, Type: typeOf(leaf.value)})
+		entries = append(entries, Entry{Key: key, Type: typeOf(leaf.value), value: leaf.value})
 	}
 	for path := range byPath {
 		return nil, fmt.Errorf("describing configuration: key %s is in the list of keys but not in the struct", path)
@@ -90,7 +92,11 @@ func leaves(path string, value reflect.Value) []leaf {
 	}
 	var found []leaf
 	for i := range value.NumField() {
-		found = append(found, leaves(join(path, keyOf(value.Type().Field(i))), value.Field(i))...)
+		nested := path
+		if key := keyOf(value.Type().Field(i)); key != "" {
+			nested = join(path, key)
+		}
+		found = append(found, leaves(nested, value.Field(i))...)
 	}
 	return found
 }
@@ -122,63 +128,21 @@ func inWords(value reflect.Value) string {
 	}
 }
 
-// Apply takes from the environment what the file does not give, and reports every value that is missing or not allowed.
-// getenv is os.Getenv, or stands for it. Of nested keys that are not listed nothing is taken and nothing checked.
-func (f *File) Apply(keys []Key, getenv func(string) string) {
-	for _, key := range keys {
-		value := field(f.target, key.Path)
-		if !value.IsValid() {
-			continue // Describe reports it
-		}
-		if key.Digits {
-			f.acceptDigits(key.Path, value)
-		}
-		if text := f.environment(key, getenv); text != "" {
-			value.SetString(text)
-			f.origins[key.Path] = key.Environment
-		}
-		if key.Required && value.String() == "" {
-			f.Add(key.Path, "", missing(key))
+// fieldsByKey returns the fields of a section, with those of structs that it embeds.
+func fieldsByKey(target reflect.Value) map[string]reflect.Value {
+	fields := map[string]reflect.Value{}
+	for i := range target.NumField() {
+		if key := keyOf(target.Type().Field(i)); key != "" {
+			fields[key] = target.Field(i)
 			continue
 		}
-		if !value.IsZero() || f.Given(key.Path) { // a zero that nobody gave is a default in words
-			key.Rule.check(f, key.Path, value)
-		}
-		f.complete(key)
+		maps.Copy(fields, fieldsByKey(target.Field(i)))
 	}
+	return fields
 }
 
-// acceptDigits takes a number without quotes at path as text.
-func (f *File) acceptDigits(path string, value reflect.Value) {
-	text, found := f.numbers[path]
-	if !found || value.Kind() != reflect.String {
-		return
-	}
-	value.SetString(text)
-	f.problems = slices.DeleteFunc(f.problems, func(p Problem) bool { return p.Path == path && p.Want == wantText })
-	f.Warn(path, "found a number, which is taken as text; put it in quotes")
-}
-
-// complete says of a value of the wrong type what else is wanted: "5s" for seconds needs the unit more than the type.
-func (f *File) complete(key Key) {
-	for i := range f.problems {
-		if f.problems[i].Path == key.Path && f.problems[i].Want == wantWhole && key.Rule.Want != "" {
-			f.problems[i].Want = "want " + key.Rule.Want
-		}
-	}
-}
-
-func (f *File) environment(key Key, getenv func(string) string) string {
-	if key.Environment == "" || f.Given(key.Path) {
-		return ""
-	}
-	return strings.TrimSpace(getenv(key.Environment))
-}
-
-func missing(key Key) string {
-	if key.Environment != "" {
-		return fmt.Sprintf("missing: want %s; the environment variable %s is not set either", key.Rule.Want,
-			key.Environment)
-	}
-	return "missing: want " + key.Rule.Want
+// keyOf is the key that a field is decoded from; "" for an embedded struct.
+func keyOf(field reflect.StructField) string {
+	key, _, _ := strings.Cut(field.Tag.Get("yaml"), ",")
+	return key
 }

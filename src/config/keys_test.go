@@ -36,8 +36,8 @@ func TestDescribe(t *testing.T) {
 	want := []string{
 		"endpoint|text|https://default|a URL like https://x",
 		"insecure|true or false|false|true or false",
-		"labels|mapping of text to text||lower-case letters",
-		"nested.interval|whole number|5|a whole number of seconds from 1 to 60",
+		"labels|a mapping of text to text||lower-case letters",
+		"nested.interval|a whole number|5|a whole number of seconds from 1 to 60",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("entries (-want +got):\n%s", diff)
@@ -58,6 +58,9 @@ func TestDescribeFindsWhatIsForgotten(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if _, err := Describe(sampleDefaults(), tt.keys); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("Describe = %v, want %q", err, tt.want)
+			}
+			if _, err := Decode(strings.NewReader("{}"), &sample{}, tt.keys); err == nil {
+				t.Error("a file is decoded nevertheless")
 			}
 			if _, err := NewSchema("sample", sampleDefaults(), tt.keys); err == nil {
 				t.Error("a schema is made nevertheless")
@@ -104,12 +107,7 @@ func TestApply(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := sampleDefaults()
-			file, err := Decode(strings.NewReader(tt.yaml), &got)
-			if err != nil {
-				t.Fatal(err)
-			}
-			file.Apply(sampleKeys(), func(name string) string { return tt.env[name] })
+			_, file := decode(t, tt.yaml, sampleDefaults(), sampleKeys(), tt.env)
 			lines := file.Problems().Lines()
 			if tt.name == "labels" {
 				slices.Sort(lines) // all of them are in one line of the file
@@ -128,11 +126,7 @@ func TestRequired(t *testing.T) {
 		"":         "endpoint: missing: want a URL like https://x",
 	} {
 		keys[0].Environment = environment
-		file, err := Decode(strings.NewReader("insecure: true"), &sample{Nested: nested{Interval: 5}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		file.Apply(keys, func(string) string { return "" })
+		_, file := decode(t, "insecure: true", sample{Nested: nested{Interval: 5}}, keys, nil)
 		if err := file.Err(); err == nil || err.Error() != want {
 			t.Errorf("problems %v, want %s", err, want)
 		}
@@ -140,28 +134,10 @@ func TestRequired(t *testing.T) {
 }
 
 func TestEnvironment(t *testing.T) {
-	got := sample{Nested: nested{Interval: 5}}
-	file, err := Decode(strings.NewReader("insecure: true"), &got)
-	if err != nil {
-		t.Fatal(err)
-	}
-	file.Apply(sampleKeys(), func(name string) string { return map[string]string{"ENDPOINT": "https://env\n"}[name] })
+	got, file := decode(t, "insecure: true", sample{Nested: nested{Interval: 5}}, sampleKeys(),
+		map[string]string{"ENDPOINT": "https://env\n"})
 	if err := file.Err(); err != nil || got.Endpoint != "https://env" {
 		t.Errorf("endpoint %q, problems %v; want that of the environment", got.Endpoint, err)
-	}
-}
-
-func TestKeysThatDoNotExistAreLeftAlone(t *testing.T) {
-	file, err := Decode(strings.NewReader("insecure: true"), &sample{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	file.Apply([]Key{{Path: "gone", Required: true}, {Path: "insecure.deeper"},
-		{Path: "nested.gone", Environment: "X"}}, func(string) string {
-		return "x"
-	})
-	if err := file.Err(); err != nil {
-		t.Error(err)
 	}
 }
 
@@ -190,7 +166,7 @@ func TestPatternsCompile(t *testing.T) {
 			}
 		}
 	}
-	if whole("(", "x") {
+	if Matching("(", "").Allows("x") {
 		t.Error("a pattern that is none allows everything")
 	}
 }

@@ -13,6 +13,8 @@ type Problem struct {
 	Line  int    // where it stands in the file; 0 for what is not there
 	Found string // what stands there, as the user wrote it; never a secret
 	Want  string // what is allowed, as the end of a sentence: "want a whole number of seconds from 1 to 3600"
+
+	column int // within the line
 }
 
 // String is one line: the key, what was found, what is allowed.
@@ -68,7 +70,7 @@ func (p Problems) sorted() Problems {
 		if a.Line == 0 || b.Line == 0 {
 			return cmp.Compare(b.Line, a.Line)
 		}
-		return cmp.Compare(a.Line, b.Line)
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.column, b.column))
 	})
 	return sorted
 }

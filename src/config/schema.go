@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -23,13 +22,13 @@ func NewSchema(title string, defaults any, keys []Key, conditions ...Schema) ([]
 	if err != nil {
 		return nil, err
 	}
-	byPath := map[string]Entry{}
+	root := section()
 	for _, entry := range entries {
-		byPath[entry.Path] = entry
-	}
-	root, err := sectionSchema("", reflect.ValueOf(defaults), byPath)
-	if err != nil {
-		return nil, err
+		leaf, err := leafSchema(entry)
+		if err != nil {
+			return nil, err
+		}
+		root.put(entry, strings.Split(entry.Path, "."), leaf)
 	}
 	root["type"] = "object"
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
@@ -44,52 +43,47 @@ func NewSchema(title string, defaults any, keys []Key, conditions ...Schema) ([]
 	return append(text, '\n'), nil
 }
 
-// sectionSchema is the schema of a mapping with known keys.
-func sectionSchema(path string, section reflect.Value, entries map[string]Entry) (Schema, error) {
-	properties := map[string]Schema{}
-	var required []string
-	for key, value := range fieldsByKey(section) {
-		full := join(path, key)
-		if value.Kind() == reflect.Struct {
-			nested, err := sectionSchema(full, value, entries)
-			if err != nil {
-				return nil, err
-			}
-			properties[key] = nested
-			continue
-		}
-		entry := entries[full]
-		leaf, err := leafSchema(entry, value)
-		if err != nil {
-			return nil, err
-		}
-		properties[key] = leaf
-		if entry.alwaysThere() {
-			required = append(required, key)
-		}
-	}
-	s := Schema{"type": []string{"object", "null"}, "additionalProperties": false, "properties": properties}
-	if slices.Sort(required); len(required) > 0 {
-		s["required"] = required
-	}
-	return s, nil
+// section is the schema of a mapping with known keys.
+func section() Schema {
+	return Schema{"type": []string{"object", "null"}, "additionalProperties": false, "properties": map[string]Schema{}}
 }
 
-// alwaysThere says that only the file can give the value.
+// put adds a key to the sections that its names lead through.
+func (s Schema) put(entry Entry, names []string, leaf Schema) {
+	properties := s["properties"].(map[string]Schema)
+	if len(names) > 1 {
+		if properties[names[0]] == nil {
+			properties[names[0]] = section()
+		}
+		properties[names[0]].put(entry, names[1:], leaf)
+		return
+	}
+	properties[names[0]] = leaf
+	if entry.alwaysThere() {
+		required, _ := s["required"].([]string)
+		s["required"] = slices.Sorted(slices.Values(append(required, names[0])))
+	}
+}
+
+// alwaysThere reports whether only the file can give the value.
 func (k Key) alwaysThere() bool { return k.Required && k.Environment == "" }
 
-func leafSchema(entry Entry, deflt reflect.Value) (Schema, error) {
+func leafSchema(entry Entry) (Schema, error) {
 	var example any
 	if err := yaml.Unmarshal([]byte(entry.Example), &example); err != nil {
 		return nil, fmt.Errorf("reading the example of key %s: %w", entry.Path, err)
 	}
 	s := Schema{"description": entry.sentence(), "examples": []any{example}}
-	if !deflt.IsZero() || deflt.Kind() == reflect.Bool || entry.Type == TypeNumber && entry.Rule.Min <= 0 {
+	deflt := entry.value
+	if !deflt.IsZero() || entry.Type == TypeBool || entry.Type == TypeNumber && entry.Rule.Min <= 0 {
 		s["default"] = deflt.Interface()
 	}
 	switch entry.Type {
 	case TypeText:
 		maps.Copy(s, entry.textSchema())
+		if entry.Rule.MaxLength > 0 {
+			s["maxLength"] = entry.Rule.MaxLength
+		}
 	case TypeMapping:
 		maps.Copy(s, entry.Rule.mappingSchema())
 	case TypeBool:
@@ -104,16 +98,12 @@ func leafSchema(entry Entry, deflt reflect.Value) (Schema, error) {
 }
 
 func (e Entry) textSchema() Schema {
+	s, pattern := Schema{"type": []string{"string", "null"}}, "|"+e.Rule.Pattern
 	if e.alwaysThere() {
-		s := Schema{"type": "string", "minLength": 1}
-		if e.Rule.Pattern != "" {
-			s["pattern"] = completely(e.Rule.Pattern)
-		}
-		return s
+		s, pattern = Schema{"type": "string", "minLength": 1}, e.Rule.Pattern
 	}
-	s := Schema{"type": []string{"string", "null"}}
 	if e.Rule.Pattern != "" {
-		s["pattern"] = completely("|" + e.Rule.Pattern)
+		s["pattern"] = completely(pattern)
 	}
 	return s
 }

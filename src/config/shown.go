@@ -1,8 +1,10 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -25,4 +27,26 @@ func Show(value any, keys []Key) ([]byte, error) {
 		return nil, fmt.Errorf("showing configuration: %w", err)
 	}
 	return text, nil
+}
+
+// Effective returns a configuration as YAML, without secrets, or the mistakes in it, one line each.
+func Effective(value any, keys []Key, err error) (effective []byte, problems []string) {
+	if err == nil {
+		effective, err = Show(value, keys)
+	}
+	if several, ok := errors.AsType[Problems](err); ok {
+		return nil, several.Lines()
+	}
+	if err != nil {
+		return nil, []string{err.Error()}
+	}
+	return effective, nil
+}
+
+// field is the part of the target that the key at path is decoded into.
+func field(target reflect.Value, path string) reflect.Value {
+	for key := range strings.SplitSeq(path, ".") {
+		target = fieldsByKey(target)[key]
+	}
+	return target
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/seed"
 )
 
-// works says whether a client may read, and with which status it is refused.
+// works reports whether a client may read, and with which status it is refused.
 func works(t *testing.T, api *iaas.Client) error {
 	t.Helper()
 	_, err := api.ListVpcs(t.Context(), nil)

@@ -46,7 +46,7 @@ type kindTest struct {
 	effect             fault.Effect
 	method, path, body string
 	check              func(answer) bool
-	// happened says whether the cloud handled the call.
+	// happened reports whether the cloud handled the call.
 	happened bool
 }
 

@@ -15,7 +15,7 @@ import (
 // SetMachineStatus holds the status of a machine, named by identity or slug: one
 // of provisioning, creating, ready, running, stopped, unknown, failed, error,
 // deleting and deleted. It changes nothing but what the API says there; the
-// state, which says whether the machine runs, goes on as it is. An empty status
+// state, which reports whether the machine runs, goes on as it is. An empty status
 // returns the machine to its normal life, and deleting it ends the hold.
 func (e *Emulator) SetMachineStatus(ref, status string) error {
 	if status != "" && !slices.Contains(state.MachineStatuses(), status) {

@@ -34,7 +34,7 @@ func (e *Emulator) watchRoutes() {
 // API needs no credentials, and browsers reach addresses that other machines do not.
 func protect(admin http.Handler) http.Handler { return http.NewCrossOriginProtection().Handler(admin) }
 
-// refuseMisled refuses a request of a browser through a name that a web site can have led here, and says whether it
+// refuseMisled refuses a request of a browser through a name that a web site can have led here, and reports whether it
 // did: its pages could read what is answered, and the API accepts credentials that are public.
 func refuseMisled(w http.ResponseWriter, r *http.Request) bool {
 	if !misled(r) || !browses(r) {
@@ -45,15 +45,15 @@ func refuseMisled(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// browses says whether a request may be a browser's. To a plain HTTP address, browsers send Sec-Fetch-Site never, and
-// Origin only with some requests, but Accept-Language always, and no page can leave it out.
+// browses reports whether a request may be a browser's. To a plain HTTP address, browsers send Sec-Fetch-Site never,
+// and Origin only with some requests, but Accept-Language always, and no page can leave it out.
 func browses(r *http.Request) bool {
 	return slices.ContainsFunc([]string{"Origin", "Sec-Fetch-Site", "Accept-Language"}, func(header string) bool {
 		return len(r.Header.Values(header)) > 0
 	})
 }
 
-// misled says whether a request came through a name that a web site can have led here: its pages could then read the
+// misled reports whether a request came through a name that a web site can have led here: its pages could then read the
 // answer. Names without a dot, like those of services of Docker Compose, are no web site's. Requests that came through
 // no connection are the program's own.
 func misled(r *http.Request) bool {

@@ -49,7 +49,8 @@ func build(c cloudconfig.Config, api *client.Client, selector bool) *Cloud {
 		config: c, client: api, store: known,
 		balancers: &loadBalancers{store: known, config: balancer.Config{Cluster: c.ClusterName,
 			UID: cloud.NewClusterUID(c.FormerClusterUIDs), Namespace: api.Namespace, Network: c.NetworkName,
-			Prefix: c.PrefixName, Selector: selector}},
+			Prefix: c.PrefixName, PrefixIPv6: c.PrefixNameIPv6,
+			Selector: selector}},
 		labeler: newLabeler(known, selector),
 	}
 }

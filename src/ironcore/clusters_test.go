@@ -2,12 +2,14 @@ package ironcore
 
 import (
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 
@@ -71,6 +73,65 @@ func TestTwoClusters(t *testing.T) {
 		want(r, "destinations of green", r.destinations(greenName), "10.0.0.2")
 		want(r, "plan of green", r.diff(green, greenService(), "b").Plan.String(), "")
 	})
+}
+
+// TestDestinationsBesideSelector: IronCore updates the destinations of a cluster that lets it choose them, although the
+// other cluster in the namespace and network writes its own. So it does beside load balancers of the other cluster that
+// have no selector, because the program that this one replaces has created them: nothing is written for them until
+// there is another cluster.
+func TestDestinationsBesideSelector(t *testing.T) {
+	for name, former := range map[string]bool{"new": false, "taken over": true} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(r *rig) {
+				for _, machine := range []string{"a", "b", "d"} {
+					r.addMachine(machine)
+				}
+				if former {
+					r.former().ensure(serviceName, service(), "a")
+				}
+				blue := r.start()
+				reported := r.servicesOf(blue)
+				r.reconcile(blue, service(), "a")
+				want(r, "selects nothing", r.balancer().Spec.NetworkInterfaceSelector != nil, !former)
+				pass(time.Minute)
+				reported()
+				r.selector = true
+				config := testConfig()
+				config.ClusterName = "green"
+				green := r.startWith(config)
+				nodes := fake.NewClientset(node("b"))
+				r.label(green, nodes)
+				r.reconcile(green, greenService(), "b")
+				want(r, "blue is compared", reported(), former)
+				r.server.ForgetRequests()
+				r.reconcile(blue, service(), "a")
+				want(r, "writes of blue", len(r.server.Writes()), map[bool]int{true: 1}[former])
+				r.addMachine("c")
+				_, err := nodes.CoreV1().Nodes().Create(r.ctx, node("c"), metav1.CreateOptions{})
+				want(r, "error", err, nil)
+				pass(time.Second)
+				want(r, "destinations of green", r.destinations(greenName), "10.0.0.2 10.0.0.4")
+				want(r, "destinations of blue", r.destinations(serviceName), "10.0.0.1")
+				r.reconcile(blue, service(), "a", "d")
+				want(r, "later destinations of blue", r.destinations(serviceName), "10.0.0.1 10.0.0.3")
+			})
+		})
+	}
+}
+
+// servicesOf returns what reports whether the Service has been reported as changed since the last call.
+func (r *rig) servicesOf(c *Cloud) func() bool {
+	var reported atomic.Bool
+	go c.store.Changes(r.ctx, func(change cloud.Change) {
+		if change.Service == (types.NamespacedName{Namespace: "shop", Name: "web"}) {
+			reported.Store(true)
+		}
+	})
+	synctest.Wait()
+	return func() bool {
+		synctest.Wait()
+		return reported.Swap(false)
+	}
 }
 
 // TestTwoClustersShareNoMachine: a Node that names a machine of the other cluster changes neither its label nor its

@@ -1,6 +1,7 @@
 package ironcore
 
 import (
+	"encoding/json"
 	"errors"
 	"testing"
 	"testing/synctest"
@@ -78,11 +79,85 @@ func TestForeignFieldManager(t *testing.T) {
 		want(r, "plan", found.Plan.String(), "")
 		wantError(r, "refusal", found.Refused, "kubectl-edit", "spec.ports", serviceName)
 		r.edit(`{"spec":{"ports":[{"port":80,"protocol":"TCP"}]}}`)
-		found = r.diff(c, service(internalService("true")), "a")
+		found = r.diff(c, service(families(corev1.IPv4Protocol, corev1.IPv6Protocol)), "a")
 		want(r, "refusal of another field", found.Refused, nil)
 		r.apply(c, service(), found.Plan)
-		want(r, "type", r.balancer().Spec.Type, networkingv1alpha1.LoadBalancerTypeInternal)
+		want(r, "IP families", len(r.balancer().Spec.IPFamilies), 2)
 	})
+}
+
+// TestFieldSetBack: a field that a person has set, and set back as the event asks, belongs to this program again: later
+// changes of the Service and of its Nodes are carried out.
+func TestFieldSetBack(t *testing.T) {
+	eachOwner(t, func(r *rig, c *Cloud) {
+		before := r.destinationsJSON()
+		r.edit(`{"spec":{"ports":[{"port":8080,"protocol":"TCP"}]}}`)
+		r.editRouting(`{"destinations":[]}`)
+		r.edit(`{"spec":{"ports":[{"port":80,"protocol":"TCP"}]}}`)
+		r.editRouting(before)
+		r.server.ForgetRequests()
+		r.reconcile(c, service(), "a")
+		want(r, "writes that take the ownership", len(r.server.Writes()), 2)
+		pass(time.Minute)
+		r.addMachine("b")
+		synctest.Wait()
+		r.reconcile(c, service(setPort(443)), "a", "b")
+		want(r, "port", r.balancer().Spec.Ports[0].Port, 443)
+		want(r, "destinations", r.destinations(serviceName), "10.0.0.1 10.0.0.2")
+		r.edit(`{"spec":{"ports":[{"port":8080,"protocol":"TCP"}]}}`)
+		found := r.diff(c, service(setPort(443)), "a", "b")
+		want(r, "plan after another value", found.Plan.String(), "")
+		wantError(r, "refusal of another value", found.Refused, "kubectl-edit", "spec.ports")
+	})
+}
+
+// destinationsJSON returns the change that sets the destinations as they are.
+func (r *rig) destinationsJSON() string {
+	r.Helper()
+	routing, _ := r.server.LoadBalancerRouting(serviceName)
+	data, err := json.Marshal(map[string]any{"destinations": routing.Destinations})
+	if err != nil {
+		r.Fatal(err)
+	}
+	return string(data)
+}
+
+// TestObjectsWithoutManagedFields: objects that were restored without managed fields are adopted: the API server makes
+// "before-first-apply" the manager of all their fields, whose conflicts nobody could solve.
+func TestObjectsWithoutManagedFields(t *testing.T) {
+	for name, prepare := range map[string]func(r *rig){
+		"never applied": func(*rig) {},
+		"applied by another": func(r *rig) {
+			_, err := r.api().LoadBalancers.Patch(r.ctx, serviceName, types.ApplyPatchType,
+				[]byte(`{"apiVersion":"networking.ironcore.dev/v1alpha1","kind":"LoadBalancer",`+
+					`"metadata":{"name":"`+serviceName+`","labels":{"team":"shop"}}}`), editOptions())
+			want(r, "error of another program", err, nil)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(r *rig) {
+				r.addMachine("a")
+				r.addMachine("b")
+				c := r.start()
+				r.reconcile(c, service(), "a")
+				r.server.ChangeLoadBalancer(serviceName, func(l *networkingv1alpha1.LoadBalancer) {
+					l.ManagedFields = nil
+				})
+				r.server.ChangeLoadBalancerRouting(serviceName, func(l *networkingv1alpha1.LoadBalancerRouting) {
+					l.ManagedFields = nil
+				})
+				prepare(r)
+				pass(time.Minute)
+				r.server.ForgetRequests()
+				want(r, "plan without a change", r.diff(c, service(), "a").Plan.String(), "")
+				for _, port := range []int32{443, 444} {
+					r.reconcile(c, service(setPort(port)), "b")
+					want(r, "port", r.balancer().Spec.Ports[0].Port, port)
+				}
+				want(r, "destinations", r.destinations(serviceName), "10.0.0.2")
+			})
+		})
+	}
 }
 
 // TestForeignFieldManagerOfAnnotation: an annotation that a person has set is not overwritten either.

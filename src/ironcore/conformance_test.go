@@ -61,7 +61,7 @@ func newUserViewOf(tb testing.TB, selector bool, options simulator.Options) *use
 
 func testConfig() cloudconfig.Config {
 	c := cloudconfig.Default()
-	c.NetworkName, c.ClusterName, c.PrefixName = testNetwork, testCluster, "internal"
+	c.NetworkName, c.ClusterName, c.PrefixName, c.PrefixNameIPv6 = testNetwork, testCluster, "internal", "internal6"
 	return c
 }
 
@@ -145,7 +145,8 @@ func (u *userView) loadBalancer(service types.NamespacedName) (conformance.LoadB
 		return conformance.LoadBalancer{}, false
 	}
 	var seen conformance.LoadBalancer
-	for _, port := range balancer.Spec.Ports {
+	carried, _ := u.server.CarriedOut(balancer.Name)
+	for _, port := range carried.Ports {
 		seen.Ports = append(seen.Ports, port.Port)
 	}
 	if routing, exists := u.server.LoadBalancerRouting(balancer.Name); exists {

@@ -60,7 +60,7 @@ func TestDefect23_APIIsDown(t *testing.T) {
 		want(r, "error is of the store", errors.Is(err, store.ErrNotSynced), true)
 		want(r, "state", state, cloud.MachineUnknown)
 		want(r, "it takes less than a minute", time.Since(started) < time.Minute, true)
-		_, err = c.balancers.Diff(r.ctx, service(), targets(c, "a"))
+		_, err = c.balancers.Diff(r.ctx, service(), targets(c, "a"), false)
 		want(r, "error of Diff", errors.Is(err, store.ErrNotSynced), true)
 		_, err = c.balancers.PlanDelete(r.ctx, service(), false)
 		want(r, "error of PlanDelete", errors.Is(err, store.ErrNotSynced), true)

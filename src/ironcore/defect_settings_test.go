@@ -50,7 +50,7 @@ func TestDefect14_InternalFamilies(t *testing.T) {
 				pass(time.Minute)
 				found := r.reconcile(c, s)
 				var addresses []string
-				for _, one := range found.Status.Ingress {
+				for _, one := range found.Balancer.Status.Ingress {
 					addresses = append(addresses, one.IP)
 				}
 				want(r, "addresses", strings.Join(addresses, " "), tt.addresses)

@@ -5,6 +5,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/balancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/simulator"
 )
 
 // TestDeletedOnce: while the watches are behind, neither a load balancer that a finalizer holds is deleted again, nor a
@@ -15,11 +21,16 @@ func TestDeletedOnce(t *testing.T) {
 		r.addMachine("a")
 		c := r.start()
 		r.reconcile(c, service(), "a")
+		r.removeSelector(serviceName)
 		pass(time.Minute)
 		r.server.DelayEvents(10 * time.Second)
 		r.touchObjects()
 		pass(5 * time.Second)
-		r.apply(c, service(), r.planDelete(c, service(), true).Plan)
+		observed, err := c.balancers.read(r.ctx, service()) // the store is behind
+		want(r, "error", err, nil)
+		found, err := balancer.PlanDelete(c.balancers.config, service(), observed)
+		want(r, "error", err, nil)
+		r.apply(c, service(), found.Plan)
 		want(r, "routings", len(r.server.LoadBalancerRoutings()), 0)
 		for range 40 {
 			found := r.planDelete(c, service(), false)
@@ -42,16 +53,73 @@ func TestCreatedAfterDeletion(t *testing.T) {
 		r.addMachine("a")
 		c := r.start()
 		r.reconcile(c, service(), "a")
+		r.removeSelector(serviceName)
 		pass(time.Minute)
 		r.server.DelayEvents(10 * time.Second)
 		r.apply(c, service(), r.planDelete(c, service(), false).Plan)
-		want(r, "exists", r.planDelete(c, service(), true).Exists, false)
+		want(r, "exists until the watch reports the end", r.planDelete(c, service(), true).Exists, true)
 		pass(time.Minute)
+		want(r, "exists", r.planDelete(c, service(), false).Exists, false)
 		r.reconcile(c, service(), "a")
 		for range 70 {
 			want(r, "plan", r.diff(c, service(), "a").Plan.String(), "")
 			pass(time.Second)
 		}
+	})
+}
+
+// removeSelector makes the load balancer one that was created before those without targets of IronCore had a selector:
+// its routing is deleted by this program.
+func (r *rig) removeSelector(name string) {
+	r.Helper()
+	r.server.ChangeLoadBalancer(name, func(l *networkingv1alpha1.LoadBalancer) {
+		l.Spec.NetworkInterfaceSelector = nil
+	})
+}
+
+// TestDeletionWaitsWithoutRequests: while a finalizer keeps a load balancer, and when the watch reports that it is
+// gone, nothing is read.
+func TestDeletionWaitsWithoutRequests(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.addMachine("a")
+		c := r.start()
+		r.reconcile(c, service(), "a")
+		pass(time.Minute)
+		r.server.ForgetRequests()
+		r.apply(c, service(), r.planDelete(c, service(), false).Plan)
+		want(r, "exists after the writes", r.planDelete(c, service(), true).Exists, true)
+		pass(provision / 2)
+		want(r, "exists", r.planDelete(c, service(), false).Exists, true)
+		pass(provision)
+		want(r, "exists at the end", r.planDelete(c, service(), false).Exists, false)
+		want(r, "reads", r.reads(), 0)
+		want(r, "writes", len(r.server.Writes()), 1)
+	})
+}
+
+// TestLostCreationAfterDeletion: a load balancer that may have been created after the deletion of the former one is
+// looked for, although the watch has reported that deletion.
+func TestLostCreationAfterDeletion(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.addMachine("a")
+		c := r.start()
+		r.reconcile(c, service(), "a")
+		pass(time.Minute)
+		r.apply(c, service(), r.planDelete(c, service(), false).Plan)
+		pass(provision + time.Second)
+		want(r, "exists", r.planDelete(c, service(), false).Exists, false)
+		r.server.DelayEvents(time.Minute)
+		r.server.Fail(func(request simulator.Request) *metav1.Status {
+			if request.IsWrite() {
+				return simulator.Fault(simulator.ResponseLost)
+			}
+			return nil
+		})
+		_, err := c.balancers.Apply(r.ctx, service(), r.diff(c, service(), "a").Plan)
+		want(r, "the answer is lost", err != nil, true)
+		r.server.Fail(nil)
+		want(r, "load balancers", len(r.server.LoadBalancers()), 1)
+		want(r, "exists", r.planDelete(c, service(), false).Exists, true)
 	})
 }
 

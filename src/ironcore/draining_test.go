@@ -22,7 +22,7 @@ func TestDrainingTarget(t *testing.T) {
 		before := r.destinations(serviceName)
 		onB, draining := map[string]bool{"b": true}, map[string]bool{"a": true}
 		move := func(draining map[string]bool) cloud.Plan {
-			found, err := c.balancers.Diff(r.ctx, web, targets(c, "a", "b").On(onB, draining))
+			found, err := c.balancers.Diff(r.ctx, web, targets(c, "a", "b").On(onB, draining), false)
 			want(r, "error", err, nil)
 			r.apply(c, web, found.Plan)
 			return found.Plan

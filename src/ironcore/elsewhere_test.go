@@ -76,7 +76,7 @@ func TestElsewhereIsNoTarget(t *testing.T) {
 		want(r, "identity of another Node", identity, "own")
 		want(r, "another Node is ours", ours, true)
 		chosen := cloud.ChooseTargets([]*corev1.Node{elsewhere, node("own")}, c.balancers.Identify)
-		found, err := c.balancers.Diff(r.ctx, service(), chosen)
+		found, err := c.balancers.Diff(r.ctx, service(), chosen, false)
 		want(r, "error", err, nil)
 		r.apply(c, service(), found.Plan)
 		want(r, "destinations", r.destinations(serviceName), "10.0.0.3")

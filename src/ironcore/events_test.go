@@ -126,7 +126,7 @@ func TestEventOfForeignField(t *testing.T) {
 		c.process.Events()
 		r.edit(`{"spec":{"ports":[{"port":8080,"protocol":"TCP"}]}}`)
 		workerpooltest.Pass(time.Minute)
-		events := c.eventsWith("LoadBalancerDrifted")
+		events := c.eventsWith("LoadBalancerNotRepaired")
 		if len(events) != 1 {
 			t.Fatalf("got the events %q, want one", events)
 		}

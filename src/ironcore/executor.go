@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
 	"go.opentelemetry.io/otel/attribute"
@@ -14,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/audit"
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/balancer"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/label"
@@ -26,7 +24,7 @@ import (
 func (l *loadBalancers) Apply(ctx context.Context, service *corev1.Service, plan cloud.Plan) ([]cloud.Attempt, error) {
 	e := executor{loadBalancers: l, created: map[string]types.UID{}}
 	return plan.Each(ctx, func(ctx context.Context, operation cloud.Operation) error {
-		ctx = audit.WithCause(ctx, fmt.Sprintf("Service %s: %s", klog.KObj(service), operation))
+		ctx = tracing.WithCause(ctx, fmt.Sprintf("Service %s: %s", klog.KObj(service), operation))
 		ctx, span := tracing.Start(ctx, "write", attribute.String("verb", string(operation.Verb)),
 			attribute.String("kind", operation.Kind), attribute.String("name", operation.Name))
 		err := stale(e.write(ctx, operation))
@@ -45,8 +43,6 @@ func (e *executor) write(ctx context.Context, operation cloud.Operation) error {
 	switch object := operation.Object.(type) {
 	case balancer.ApplyLoadBalancer:
 		return e.applyLoadBalancer(ctx, object)
-	case balancer.ReleaseFields:
-		return e.release(ctx, object)
 	case balancer.ApplyRouting:
 		return e.applyRouting(ctx, object)
 	case balancer.DeleteObject:
@@ -77,6 +73,9 @@ func typeOf(kind string) metav1.TypeMeta {
 }
 
 func (e *executor) applyLoadBalancer(ctx context.Context, o balancer.ApplyLoadBalancer) error {
+	if o.ResourceVersion == "" {
+		e.store.LoadBalancers.Creating(o.Name)
+	}
 	written, err := apply(ctx, e.store.Client.LoadBalancers.Patch, label.FieldManager, o.Force, applied{
 		TypeMeta: typeOf("LoadBalancer"),
 		Metadata: appliedMetadata{Name: o.Name, ResourceVersion: o.ResourceVersion,
@@ -95,6 +94,9 @@ func (e *executor) applyRouting(ctx context.Context, o balancer.ApplyRouting) er
 	if o.LoadBalancer == "" {
 		o.LoadBalancer = e.created[o.Name]
 	}
+	if o.ResourceVersion == "" {
+		e.store.LoadBalancerRoutings.Creating(o.Name)
+	}
 	yes := true
 	written, err := apply(ctx, e.store.Client.LoadBalancerRoutings.Patch, label.FieldManager, o.Force, applied{
 		TypeMeta: typeOf("LoadBalancerRouting"),
@@ -102,7 +104,7 @@ func (e *executor) applyRouting(ctx context.Context, o balancer.ApplyRouting) er
 			Annotations: e.signed(o.Annotations),
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: networkingv1alpha1.SchemeGroupVersion.String(), Kind: "LoadBalancer", Name: o.Name,
-				UID: o.LoadBalancer, Controller: &yes, BlockOwnerDeletion: &yes,
+				UID: o.LoadBalancer, Controller: &yes, // exactly as IronCore's controller applies it, too
 			}}},
 		NetworkRef: o.Network, Destinations: &o.Destinations,
 	})
@@ -110,17 +112,6 @@ func (e *executor) applyRouting(ctx context.Context, o balancer.ApplyRouting) er
 		return err
 	}
 	e.store.LoadBalancerRoutings.Written(written)
-	return nil
-}
-
-// release applies an object without fields as another field manager, which removes the fields that only it owns.
-func (e *executor) release(ctx context.Context, o balancer.ReleaseFields) error {
-	written, err := apply(ctx, e.store.Client.LoadBalancers.Patch, o.FieldManager, false,
-		applied{TypeMeta: typeOf("LoadBalancer"), Metadata: appliedMetadata{Name: o.Name}})
-	if err != nil {
-		return err
-	}
-	e.store.LoadBalancers.Written(written)
 	return nil
 }
 
@@ -138,18 +129,9 @@ func apply[T any](ctx context.Context, send patch[T], manager string, force bool
 	written, err := send(ctx, object.Metadata.Name, types.ApplyPatchType, data,
 		metav1.PatchOptions{FieldManager: manager, Force: &force})
 	if err != nil {
-		return none, fmt.Errorf("applying %s %s: %w", object.Kind, object.Metadata.Name, withAdvice(err))
+		return none, fmt.Errorf("applying %s %s: %w", object.Kind, object.Metadata.Name, err)
 	}
 	return written, nil
-}
-
-// withAdvice adds to a refusal because of a quota what to do about it: IronCore's message has only the figures.
-func withAdvice(err error) error {
-	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "exceeded quota") {
-		return err
-	}
-	return fmt.Errorf("a quota in IronCore does not permit it: delete Services of type LoadBalancer that are not "+
-		"needed, or ask the administrator of IronCore to raise the quota: %w", err)
 }
 
 func (e *executor) delete(ctx context.Context, o balancer.DeleteObject) error {

@@ -86,7 +86,7 @@ func (r *rig) startLate() *Cloud {
 func (r *rig) persist(c *Cloud, service *corev1.Service, nodes ...string) {
 	r.Helper()
 	for range 6 {
-		found, err := c.balancers.Diff(r.ctx, service, targets(c, nodes...))
+		found, err := c.balancers.Diff(r.ctx, service, targets(c, nodes...), false)
 		if err == nil && len(found.Plan) == 0 && found.Refused == nil {
 			return
 		}

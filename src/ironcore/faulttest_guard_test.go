@@ -94,8 +94,8 @@ func (g *guard) check(when string) {
 	if was.balancers == nil {
 		return
 	}
-	for _, rule := range []func(was, is moment) []string{foreignStays, nodesStay, addressesStay, destinationsStay,
-		routesStay, prefixesStay, nothingLeaks} {
+	for _, rule := range []func(was, is moment) []string{foreignStays, nodesStay, addressesStay, addressesDiffer,
+		destinationsStay, routesStay, prefixesStay, nothingLeaks} {
 		for _, problem := range rule(was, g.latest) {
 			g.broken = append(g.broken, when+": "+problem)
 		}
@@ -207,8 +207,31 @@ func (m moment) of(uid string) (all []*networkingv1alpha1.LoadBalancer) {
 	return all
 }
 
-// addressesStay: the load balancer of a Service is not replaced, and there is no second one. Its addresses change only
-// with its type, and the published ones are its own.
+// recreated reports whether a load balancer has another type than its Service asks for, before or after a change: it is
+// deleted then, and created again.
+func recreated(balancer *networkingv1alpha1.LoadBalancer, services ...*corev1.Service) bool {
+	return slices.ContainsFunc(services, func(s *corev1.Service) bool {
+		internal := balancer.Spec.Type == networkingv1alpha1.LoadBalancerTypeInternal
+		return s != nil && internal != (s.Annotations[label.Internal] == "true")
+	})
+}
+
+// addressesDiffer: no two load balancers have one address.
+func addressesDiffer(_, is moment) (problems []string) {
+	of := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(is.balancers)) {
+		for _, ip := range is.balancers[name].Status.IPs {
+			if other := of[ip.String()]; other != "" {
+				problems = append(problems, fmt.Sprintf("LoadBalancers %s and %s have the address %s", other, name, ip))
+			}
+			of[ip.String()] = name
+		}
+	}
+	return problems
+}
+
+// addressesStay: the load balancer of a Service is replaced only if it has another type than the Service asks for, and
+// there is no second one. Its addresses never change, and the published ones are its own.
 func addressesStay(was, is moment) (problems []string) {
 	for uid, service := range is.live() {
 		before, now := was.of(uid), is.of(uid)
@@ -219,9 +242,10 @@ func addressesStay(was, is moment) (problems []string) {
 			continue
 		}
 		switch {
+		case recreated(before[0], was.live()[uid], service):
 		case len(now) == 0 || now[0].UID != before[0].UID || now[0].DeletionTimestamp != nil:
 			problems = append(problems, fmt.Sprintf("LoadBalancer %s was deleted", before[0].Name))
-		case hasAddressOfType(before[0], now[0].Spec.Type) && !slices.Equal(now[0].Status.IPs, before[0].Status.IPs):
+		case len(before[0].Status.IPs) > 0 && !slices.Equal(now[0].Status.IPs, before[0].Status.IPs):
 			problems = append(problems, fmt.Sprintf("the addresses of LoadBalancer %s were %v and are %v", now[0].Name,
 				before[0].Status.IPs, now[0].Status.IPs))
 		}
@@ -229,18 +253,13 @@ func addressesStay(was, is moment) (problems []string) {
 	return problems
 }
 
-// hasAddressOfType reports whether a load balancer has an address, and one of this type.
-func hasAddressOfType(one *networkingv1alpha1.LoadBalancer, kind networkingv1alpha1.LoadBalancerType) bool {
-	return len(one.Status.IPs) > 0 &&
-		one.Status.IPs[0].IsPrivate() == (kind == networkingv1alpha1.LoadBalancerTypeInternal)
-}
-
 // destinationsStay: a load balancer never loses all its destinations, nor those of machines whose Nodes stay.
 func destinationsStay(was, is moment) (problems []string) {
 	for uid, service := range is.live() {
 		for _, balancer := range is.of(uid) {
 			before, now := was.routings[balancer.Name], is.routings[balancer.Name]
-			if before == nil || len(before.Destinations) == 0 || was.live()[uid] == nil {
+			if before == nil || len(before.Destinations) == 0 || was.live()[uid] == nil ||
+				recreated(balancer, was.live()[uid], service) {
 				continue
 			}
 			if now == nil || len(now.Destinations) == 0 {

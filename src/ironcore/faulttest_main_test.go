@@ -124,7 +124,9 @@ func (s story) stage(t *testing.T, selector bool) *wholeCluster {
 // addForeign adds what belongs to others: a load balancer of a person, one of another cluster, and a machine of that.
 func (c *wholeCluster) addForeign() {
 	spec := networkingv1alpha1.LoadBalancerSpec{Type: networkingv1alpha1.LoadBalancerTypePublic,
-		IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol}, NetworkRef: corev1.LocalObjectReference{Name: testNetwork}}
+		IPFamilies:               []corev1.IPFamily{corev1.IPv4Protocol},
+		NetworkRef:               corev1.LocalObjectReference{Name: testNetwork},
+		NetworkInterfaceSelector: label.NoInterface()}
 	c.server.Add(&networkingv1alpha1.LoadBalancer{Spec: spec,
 		ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: foreign + "-person"}})
 	owner := label.Owner{Cluster: "green", UID: serviceUID,

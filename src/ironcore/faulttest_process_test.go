@@ -159,9 +159,9 @@ type comparisons struct {
 
 // Diff implements cloud.LoadBalancers.
 func (c comparisons) Diff(ctx context.Context, service *corev1.Service,
-	targets cloud.Targets) (cloud.Comparison, error) {
+	targets cloud.Targets, settled bool) (cloud.Comparison, error) {
 	defer c.made.Add(1)
-	return c.LoadBalancers.Diff(ctx, service, targets)
+	return c.LoadBalancers.Diff(ctx, service, targets, settled)
 }
 
 // podNetwork is the network of all pods.

@@ -6,7 +6,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes/fake"
 )
@@ -76,7 +75,7 @@ func TestHandOverWritesNothing(t *testing.T) {
 		found := r.diff(c, s, "a", "b")
 		want(r, "plan", found.Plan.String(), "")
 		want(r, "has to be waited for", found.Wait != nil, false)
-		want(r, "address", firstAddress(found.Status), firstAddress(s.Status.LoadBalancer))
+		want(r, "address", firstAddress(found.Balancer.Status), firstAddress(s.Status.LoadBalancer))
 		pass(time.Hour)
 		want(r, "writes", strings.Join(r.server.Writes(), ", "), "")
 		want(r, "load balancers", len(r.server.LoadBalancers()), 1)
@@ -144,25 +143,8 @@ func TestHandOverThenDeletion(t *testing.T) {
 	})
 }
 
-// TestHandOverRemovesField: a field that the former program has set and that is not needed any more is removed.
-func TestHandOverRemovesField(t *testing.T) {
-	inBubble(t, func(r *rig) {
-		r.addMachine("a")
-		r.former().ensure(serviceName, service(internalService("true")), "a")
-		pass(time.Minute)
-		before := r.balancer()
-		c := r.start()
-		r.reconcile(c, service(), "a")
-		pass(time.Minute)
-		want(r, "type", r.balancer().Spec.Type, networkingv1alpha1.LoadBalancerTypePublic)
-		want(r, "sources of addresses", len(r.balancer().Spec.IPs), 0)
-		want(r, "UID", r.balancer().UID, before.UID)
-		want(r, "destinations", r.destinations(serviceName), "10.0.0.1")
-	})
-}
-
 // TestHandOverFromSelector: a cluster in which IronCore has chosen the destinations gets them from this program: the
-// selector is removed, and the routing is taken over.
+// selector becomes one that selects nothing, and the routing is taken over. At no time it has no destinations.
 func TestHandOverFromSelector(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		for _, name := range []string{"a", "b"} {
@@ -175,8 +157,14 @@ func TestHandOverFromSelector(t *testing.T) {
 		want(r, "destinations before", r.destinations(serviceName), "10.0.0.1 10.0.0.2")
 		r.selector = false
 		c := r.start()
+		found := r.diff(c, service(), "b")
+		want(r, "first plan", found.Plan.String(), "update LoadBalancerRouting "+serviceName+": its destinations "+
+			"stay when IronCore does not choose them any more\nupdate LoadBalancer "+serviceName+
+			": networkInterfaceSelector kubernetes.io/cluster=blue becomes "+
+			"kubernetes.io/cluster,!kubernetes.io/cluster")
+		r.apply(c, service(), found.Plan)
+		want(r, "destinations between", r.destinations(serviceName), "10.0.0.1 10.0.0.2")
 		r.reconcile(c, service(), "b")
-		want(r, "selector", r.balancer().Spec.NetworkInterfaceSelector, nil)
 		want(r, "destinations", r.destinations(serviceName), "10.0.0.2")
 		r.addMachine("c")
 		synctest.Wait()

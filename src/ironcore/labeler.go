@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	computev1alpha1 "github.com/ironcore-dev/ironcore/api/compute/v1alpha1"
 	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
@@ -20,11 +21,11 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/audit"
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/balancer"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/label"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/store"
+	"github.com/thalassa-cloud/thalassa-ccm/src/tracing"
 )
 
 // labeler keeps the label of the cluster on the machines of its Nodes and on their network interfaces. If IronCore
@@ -38,8 +39,9 @@ type labeler struct {
 	informer cache.SharedIndexInformer
 	queue    workqueue.TypedRateLimitingInterface[string] // names of Nodes
 
-	mu      sync.Mutex
-	deleted map[string]bool // Nodes that were deleted while this program ran, and not created again
+	mu sync.Mutex
+	// deleted are Nodes that were deleted while this program ran, and not created again, and whose machine may exist.
+	deleted map[string]bool
 	// kept are Nodes whose network interfaces keep the label as long as no other one has it, or as most Nodes are
 	// missing.
 	kept map[string]bool
@@ -47,8 +49,16 @@ type labeler struct {
 
 func newLabeler(s *store.Store, selector bool) *labeler {
 	return &labeler{store: s, selector: selector, deleted: map[string]bool{}, kept: map[string]bool{},
-		queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]())}
+		queue: workqueue.NewTypedRateLimitingQueue(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[string](minRelabelDelay, maxRelabelDelay))}
 }
+
+// A label that could not be written is written again after a pause that doubles with each failure, or at the end of the
+// outage of IronCore.
+const (
+	minRelabelDelay = 50 * time.Millisecond
+	maxRelabelDelay = time.Minute
+)
 
 // setInformers registers the informer of Nodes.
 func (l *labeler) setInformers(factory informers.SharedInformerFactory) {
@@ -78,6 +88,7 @@ func (l *labeler) run(ctx context.Context) {
 		return
 	}
 	go l.store.Changes(ctx, l.cloudChanged)
+	defer l.store.Client.Outages().OnEnd(func() { l.cloudChanged(cloud.Change{All: true}) })()
 	for l.next(ctx) {
 	}
 }
@@ -104,6 +115,11 @@ func (l *labeler) cloudChanged(change cloud.Change) {
 	for _, node := range nodes {
 		l.queue.Add(node.Name)
 	}
+	l.mu.Lock()
+	for node := range l.deleted {
+		l.queue.Add(node)
+	}
+	l.mu.Unlock()
 	for _, one := range l.store.NetworkInterfaces.List() {
 		if node := one.Annotations[label.Node]; node != "" { // while no process ran, Node and machine may change
 			l.queue.Add(node)
@@ -150,15 +166,21 @@ func (l *labeler) label(ctx context.Context, name string) error {
 	if !l.store.Synced() || !l.informer.HasSynced() {
 		return nil
 	}
-	ctx = audit.WithCause(ctx, "Node "+name+": label of the cluster")
+	ctx = tracing.WithCause(ctx, "Node "+name+": label of the cluster")
 	var failed error
 	if l.selector {
 		for _, one := range l.store.InterfacesLeft(name) {
 			failed = errors.Join(failed, l.labelInterface(ctx, one, name, remove))
 		}
 	}
-	if machine, exists := l.store.Machines.Get(name); exists {
-		failed = errors.Join(failed, l.labelMachine(ctx, machine, name))
+	machine, exists := l.store.Machines.Get(name)
+	if exists {
+		return errors.Join(failed, l.labelMachine(ctx, machine, name))
+	}
+	if failed == nil {
+		l.mu.Lock()
+		delete(l.deleted, name)
+		l.mu.Unlock()
 	}
 	return failed
 }

@@ -140,6 +140,41 @@ func TestLastLabelStays(t *testing.T) {
 	})
 }
 
+// TestLabelsAfterOutage: labels that could not be written in an outage are written soon after its end, however long it
+// was, and those of deleted Nodes are removed.
+func TestLabelsAfterOutage(t *testing.T) {
+	withSelector(t, func(r *rig, c *Cloud) {
+		r.addMachine("c")
+		cluster := fake.NewClientset(node("a"), node("b"))
+		r.label(c, cluster)
+		r.server.Fail(func(simulator.Request) *metav1.Status { return simulator.Fault(simulator.Unreachable) })
+		_, err := cluster.CoreV1().Nodes().Create(r.ctx, node("c"), metav1.CreateOptions{})
+		want(r, "error", err, nil)
+		r.deleteNode(cluster, "a")
+		pass(time.Hour)
+		r.server.Fail(nil)
+		pass(afterOutage)
+		r.wantLabel("after the outage", "c", testCluster)
+		r.wantLabel("of a Node that was deleted in the outage", "a", "")
+	})
+}
+
+// TestDeletedNodesAreForgotten: when its machine is gone, too, nothing of a deleted Node is remembered.
+func TestDeletedNodesAreForgotten(t *testing.T) {
+	withSelector(t, func(r *rig, c *Cloud) {
+		cluster := fake.NewClientset(node("a"), node("b"))
+		r.label(c, cluster)
+		r.deleteNode(cluster, "a")
+		want(r, "remembered while the machine exists", len(c.labeler.deleted), 1)
+		r.server.DeleteMachine("a")
+		synctest.Wait()
+		r.server.DeleteMachine("b")
+		synctest.Wait()
+		r.deleteNode(cluster, "b")
+		want(r, "remembered at the end", len(c.labeler.deleted), 0)
+	})
+}
+
 // TestLabelStaysWithoutSelector: nothing reads the label if this program chooses the destinations.
 func TestLabelStaysWithoutSelector(t *testing.T) {
 	inBubble(t, func(r *rig) {

@@ -122,9 +122,8 @@ type lifeCluster struct {
 func (f life) clusters(t *testing.T, d *dice) []*lifeCluster {
 	t.Helper()
 	chance := func() bool { return d.IntN(4) == 0 }
-	view := newUserViewOf(t, d.IntN(2) == 0, simulator.Options{StatusIgnored: chance(), SpecIgnored: chance(),
-		Generation: chance(), NoStrategicMerge: chance(), NoWatchList: chance(), NoDefaults: chance(),
-		StrictPorts: chance(), Routing: time.Duration(d.IntN(3)) * time.Second})
+	view := newUserViewOf(t, d.IntN(2) == 0, simulator.Options{SpecIgnored: chance(), Generation: chance(),
+		NoStrategicMerge: chance(), NoWatchList: chance(), Routing: time.Duration(d.IntN(3)) * time.Second})
 	var clusters []*lifeCluster
 	for i, letters := range []string{"abcdef", "uvwxyz"} {
 		config := testConfig()
@@ -292,6 +291,7 @@ func (c *lifeCluster) found() (lines []string) {
 			continue
 		}
 		destinations := c.destinationsOf(lb.Name)
+		lb.Spec, _ = c.server.CarriedOut(lb.Name)
 		ports := strings.Fields(portNumbers(lb))
 		slices.Sort(ports)
 		lines = append(lines, fmt.Sprintf("LoadBalancer of %s: %s, ports %s, destinations %s, published %t", owner.UID,

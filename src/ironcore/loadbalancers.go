@@ -15,6 +15,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/balancer"
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/label"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/providerid"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/store"
 )
@@ -40,8 +41,9 @@ func (l *loadBalancers) NodeSelector(*corev1.Service) (labels.Selector, error) {
 
 // Diff implements cloud.LoadBalancers.
 func (l *loadBalancers) Diff(ctx context.Context, service *corev1.Service,
-	targets cloud.Targets) (cloud.Comparison, error) {
-	if err := l.store.WaitForSync(ctx); err != nil {
+	targets cloud.Targets, _ bool) (cloud.Comparison, error) {
+	if err := l.store.WaitForSync(ctx, l.store.LoadBalancers, l.store.LoadBalancerRoutings, l.store.Networks,
+		l.store.Machines, l.store.NetworkInterfaces); err != nil {
 		return cloud.Comparison{}, err
 	}
 	return balancer.Compare(l.config, balancer.Request{Service: service, Targets: targets,
@@ -55,6 +57,7 @@ func (l *loadBalancers) observe(service *corev1.Service, targets cloud.Targets) 
 		Interfaces: map[string][]*networkingv1alpha1.NetworkInterface{}, MachineOf: map[string]string{},
 	}
 	observed.Network, _ = l.store.Networks.Get(l.config.Network)
+	observed.Selecting = !l.config.Selector && l.store.Selecting()
 	for _, name := range balancer.Names(l.config, service) {
 		if one, exists := l.store.LoadBalancers.Get(name); exists {
 			observed.LoadBalancers = append(observed.LoadBalancers, one)
@@ -64,7 +67,7 @@ func (l *loadBalancers) observe(service *corev1.Service, targets cloud.Targets) 
 			l.addMachines(observed.MachineOf, routing)
 		}
 	}
-	for _, name := range targets.Machines() {
+	for _, name := range cloud.MachinesOf(targets.Serving, targets.Joining) {
 		machine, exists := l.store.Machines.Get(name)
 		if !exists || l.store.CheckCluster(machine) != nil {
 			continue
@@ -87,18 +90,17 @@ func (l *loadBalancers) addMachines(machineOf map[string]string, routing *networ
 	}
 }
 
-// PlanDelete implements cloud.LoadBalancers. It reads the load balancers from the API server if the store has none, or
-// not the last write: the finalizer of the Service is removed if there are none.
-func (l *loadBalancers) PlanDelete(ctx context.Context, service *corev1.Service,
-	written bool) (cloud.Comparison, error) {
-	if err := l.store.WaitForSync(ctx); err != nil {
+// PlanDelete implements cloud.LoadBalancers. The store has the answers to the writes of this process. If it has nothing
+// and does not know that the load balancer was deleted, the API server is asked: the finalizer of the Service is
+// removed if there is none.
+func (l *loadBalancers) PlanDelete(ctx context.Context, service *corev1.Service, _ bool) (cloud.Comparison, error) {
+	if err := l.store.WaitForSync(ctx, l.store.LoadBalancers, l.store.LoadBalancerRoutings); err != nil {
 		return cloud.Comparison{}, err
 	}
-	if !written {
-		found, err := balancer.PlanDelete(l.config, service, l.observe(service, cloud.Targets{}))
-		if err != nil || found.Exists {
-			return found, err
-		}
+	found, err := balancer.PlanDelete(l.config, service, l.observe(service, cloud.Targets{}))
+	name := label.LoadBalancerName(service)
+	if err != nil || found.Exists || l.store.LoadBalancers.Gone(name) && l.store.LoadBalancerRoutings.Gone(name) {
+		return found, err
 	}
 	observed, err := l.read(ctx, service)
 	if err != nil {

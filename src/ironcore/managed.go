@@ -29,7 +29,7 @@ func (l *loadBalancers) ListForeign(ctx context.Context) ([]cloud.ManagedObject,
 
 // list returns the load balancers of this cluster, and those of other clusters with the same name.
 func (l *loadBalancers) list(ctx context.Context) (ours, foreign []cloud.ManagedObject, err error) {
-	if err := l.store.WaitForSync(ctx); err != nil {
+	if err := l.store.WaitForSync(ctx, l.store.LoadBalancers); err != nil {
 		return nil, nil, err
 	}
 	for _, one := range l.store.LoadBalancers.List() {
@@ -61,7 +61,8 @@ func (l *loadBalancers) RunningTargets(ctx context.Context, objects []cloud.Mana
 	if l.config.UID.Own() == "" {
 		return nil, cloud.ErrNoClusterUID
 	}
-	if err := l.store.WaitForSync(ctx); err != nil {
+	if err := l.store.WaitForSync(ctx, l.store.LoadBalancerRoutings, l.store.Machines,
+		l.store.NetworkInterfaces); err != nil {
 		return nil, err
 	}
 	running := map[string]bool{}

@@ -25,7 +25,7 @@ func TestRestoredCluster(t *testing.T) {
 		r.reconcile(blue, service(), "a")
 		pass(time.Minute)
 		r.server.ForgetRequests()
-		_, err := green.balancers.Diff(r.ctx, service(), targets(green, "b"))
+		_, err := green.balancers.Diff(r.ctx, service(), targets(green, "b"), false)
 		want(r, "error of Diff", errors.Is(err, balancer.ErrOtherOwner), true)
 		for _, written := range []bool{false, true} {
 			found := r.planDelete(green, service(), written)
@@ -116,7 +116,7 @@ func TestDestinationsStayWithoutMachines(t *testing.T) {
 		}
 		pass(time.Second)
 		found := r.reconcile(c, service(), "a", "b", "c")
-		want(r, "has to be checked again", found.LeftOut, true)
+		want(r, "has to be checked again", found.Targets.LeftOut, true)
 		want(r, "destinations without machines", r.destinations(serviceName), "10.0.0.1 10.0.0.3")
 		r.reconcile(c, service())
 		want(r, "destinations without Nodes", r.destinations(serviceName), "")

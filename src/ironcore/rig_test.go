@@ -70,7 +70,7 @@ func (r *rig) label(c *Cloud, cluster kubernetes.Interface) {
 // diff compares a Service whose targets are the Nodes with these names.
 func (r *rig) diff(c *Cloud, service *corev1.Service, nodes ...string) cloud.Comparison {
 	r.Helper()
-	found, err := c.balancers.Diff(r.ctx, service, targets(c, nodes...))
+	found, err := c.balancers.Diff(r.ctx, service, targets(c, nodes...), false)
 	if err != nil {
 		r.Fatal(err)
 	}

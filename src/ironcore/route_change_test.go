@@ -62,7 +62,7 @@ func TestRouteBeforeEphemeralPrefix(t *testing.T) {
 			r.Fatalf("got %v, want a problem", err)
 		}
 		wantText(r, "message", problem.Error(), "10.244.1.0/24", "a-primary", "ephemeral prefix", "remove that one")
-		want(r, "refuses other writes", problem.ReadOnly || problem.TableFull, false)
+		want(r, "refuses other writes", problem.OfTable, false)
 		want(r, "prefixes", r.prefixes("a-primary"), "10.244.1.0/24 ephemeral")
 		r.setPrefixes("a-primary", static(podsOf(1).Destination), ephemeral(), static(podsOf(9).Destination))
 		synctest.Wait()

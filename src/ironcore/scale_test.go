@@ -154,7 +154,7 @@ func TestBudgetsOfChanges(t *testing.T) {
 		c.budgetOfInitialisation()
 		c.budgetOfCreation(prefix)
 		c.budgetOfNodes(prefix)
-		c.budgetOfDeletion(prefix)
+		c.budgetOfDeletion()
 	})
 }
 
@@ -223,13 +223,16 @@ func (c *largeCluster) budgetOfNodes(prefix string) {
 	}
 }
 
-func (c *largeCluster) budgetOfDeletion(prefix string) {
+func (c *largeCluster) budgetOfDeletion() {
 	c.t.Helper()
 	c.eachService(func(s *corev1.Service) error { return c.objects.Delete(s) })
 	pass(5 * time.Minute)
-	deletions := map[string]int{}
+	deletions, requests := map[string]int{}, 0
 	calls, _, _ := c.network.end()
 	for _, one := range calls {
+		if one.cloud && !one.watch() {
+			requests++
+		}
 		if one.method == http.MethodDelete {
 			deletions[one.object]++
 		}
@@ -241,8 +244,6 @@ func (c *largeCluster) budgetOfDeletion(prefix string) {
 	}
 	want(c.t, "load balancers", len(c.server.LoadBalancers()), 0)
 	want(c.t, "Services", len(c.objects.Services()), 0)
-	if prefix == "" { // otherwise, IronCore may collect a routing as garbage first
-		want(c.t, "deletions", total, 2*c.services)
-	}
-	c.within(map[string]float64{"ironcore-delete-writes": float64(total) / float64(c.services)})
+	c.within(map[string]float64{"ironcore-delete-writes": float64(total) / float64(c.services),
+		"ironcore-delete-requests": float64(requests) / float64(c.services)})
 }

@@ -42,7 +42,7 @@ func TestShutdownTaintStays(t *testing.T) {
 	})
 }
 
-// shutDown says whether a Node has the shutdown taint, or is deleted.
+// shutDown reports whether a Node has the shutdown taint, or is deleted.
 func (c *wholeCluster) shutDown(name string) string {
 	nodes := c.objects.Nodes()
 	at := slices.IndexFunc(nodes, func(n *corev1.Node) bool { return n.Name == name })

@@ -10,20 +10,16 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/simulator"
 )
 
-// switches are the differences between the server of IronCore and one with custom resource definitions: how a server
-// behaves in place of the default, which is that of IronCore.
+// switches are how servers of other versions may behave in place of the default, which is that of IronCore v0.5.0.
 func switches() map[string]simulator.Options {
 	return map[string]simulator.Options{
 		"NoGC":             {NoGC: true},
-		"StatusIgnored":    {StatusIgnored: true},
 		"SpecIgnored":      {SpecIgnored: true},
 		"Generation":       {Generation: true},
 		"NoStrategicMerge": {NoStrategicMerge: true},
 		"NoWatchList":      {NoWatchList: true},
-		"NoDefaults":       {NoDefaults: true},
-		"StrictPorts":      {StrictPorts: true},
-		"all": {NoGC: true, StatusIgnored: true, SpecIgnored: true, Generation: true, NoStrategicMerge: true,
-			NoWatchList: true, NoDefaults: true, StrictPorts: true},
+		"all": {NoGC: true, SpecIgnored: true, Generation: true, NoStrategicMerge: true,
+			NoWatchList: true},
 	}
 }
 

@@ -168,7 +168,7 @@ func (s *apiServer) store(at address, o object) object {
 	return stored
 }
 
-// covers says whether a list at this address has the object at another.
+// covers reports whether a list at this address has the object at another.
 func (a address) covers(o address) bool {
 	return a.resource == o.resource &&
 		(a.namespace == "" || a.namespace == o.namespace) &&

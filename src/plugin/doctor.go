@@ -1,7 +1,9 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,6 +36,11 @@ const (
 	sectionServices      = "services"
 	sectionStorage       = "storage"
 )
+
+func sections() []string {
+	return []string{sectionCluster, sectionWorkload, sectionConfiguration, sectionCloud, sectionPermissions,
+		sectionNodes, sectionServices, sectionStorage}
+}
 
 func newDoctorCommand(s *settings) *cobra.Command {
 	var timeout time.Duration
@@ -123,19 +130,26 @@ func (d *doctor) check(ctx context.Context) {
 	defer done()
 	show("Looking at the cluster…")
 	if !d.checkCluster(ctx) {
-		d.skip("the cluster does not answer", sectionWorkload, sectionConfiguration, sectionCloud, sectionPermissions,
-			sectionNodes, sectionServices, sectionStorage)
+		d.skip("the cluster does not answer", sections()[1:]...)
 		return
 	}
+	d.checkProgram(ctx, show, done)
+	d.checkDeletions(ctx)
+	slices.SortStableFunc(d.checks, func(a, b Check) int {
+		return cmp.Compare(slices.Index(sections(), a.Section), slices.Index(sections(), b.Section))
+	})
+}
+
+// checkProgram checks the cloud controller manager, and everything that its configuration is necessary for. Show and
+// done are those of the progress.
+func (d *doctor) checkProgram(ctx context.Context, show func(string), done func()) {
 	show("Looking at the cloud controller manager…")
 	if !d.checkWorkload(ctx) {
-		d.skip("the configuration of the cloud controller manager is not known", sectionConfiguration, sectionCloud,
-			sectionPermissions, sectionNodes, sectionServices, sectionStorage)
+		d.skip("the configuration of the cloud controller manager is not known", sections()[2:]...)
 		return
 	}
 	if !d.checkConfiguration(ctx) {
-		d.skip("the configuration cannot be used", sectionCloud, sectionPermissions, sectionNodes, sectionServices,
-			sectionStorage)
+		d.skip("the configuration cannot be used", sections()[3:]...)
 		return
 	}
 	d.checkLease(ctx)
@@ -152,4 +166,13 @@ func (d *doctor) check(ctx context.Context) {
 	d.checkServices(ctx)
 	d.checkOrphans(ctx)
 	d.checkStorage(ctx)
+}
+
+// checkDeletions checks whether Services and volumes were deleted, and exist for ever because the program that has to
+// finish their deletion is not there: it was uninstalled before them. It needs no configuration.
+func (d *doctor) checkDeletions(ctx context.Context) {
+	d.section = sectionServices
+	d.checkHeldServices(ctx)
+	d.section = sectionStorage
+	d.checkHeldVolumes(ctx)
 }

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/discovery"
+	"k8s.io/utils/ptr"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/list"
@@ -231,34 +232,36 @@ func (d *doctor) checkLease(ctx context.Context) {
 		d.add("lease", CheckOK, "There is no leader election.", "")
 		return
 	}
-	name := inspection.LeaseNamespace + "/" + inspection.LeaseName
-	found, err := d.session.client.CoordinationV1().Leases(inspection.LeaseNamespace).Get(ctx, inspection.LeaseName,
-		metav1.GetOptions{})
-	const next = "See the log of the cloud controller manager, and whether its pods run."
+	state, led, err := d.session.leader(ctx, inspection.LeaseNamespace, inspection.LeaseName)
+	switch {
+	case err != nil:
+		d.fail("lease", err)
+	case led:
+		d.add("lease", CheckOK, state, "")
+	default:
+		d.add("lease", CheckProblem, state, "See the log of the cloud controller manager, and whether its pods run.")
+	}
+}
+
+// leader describes who holds a Lease, and reports whether a process is the leader.
+func (s *session) leader(ctx context.Context, namespace, leaseName string) (state string, led bool, err error) {
+	name := namespace + "/" + leaseName
+	found, err := s.client.CoordinationV1().Leases(namespace).Get(ctx, leaseName, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		d.add("lease", CheckProblem, "No process has been the leader: the Lease "+name+" does not exist.", next)
-		return
+		return "No process has been the leader: the Lease " + name + " does not exist.", false, nil
 	case err != nil:
-		d.fail("lease", fmt.Errorf("the Lease %s cannot be read: %w", name, err))
-		return
+		return "", false, fmt.Errorf("the Lease %s cannot be read: %w", name, err)
 	}
-	holder, renewed := "", time.Time{}
-	if found.Spec.HolderIdentity != nil {
-		holder = *found.Spec.HolderIdentity
-	}
-	if found.Spec.RenewTime != nil {
-		renewed = found.Spec.RenewTime.Time
-	}
+	holder := ptr.Deref(found.Spec.HolderIdentity, "")
 	if holder == "" {
-		d.add("lease", CheckProblem, "No process is the leader: nobody holds the Lease "+name+".", next)
-		return
+		return "No process is the leader: nobody holds the Lease " + name + ".", false, nil
 	}
-	age := time.Since(renewed).Round(time.Second)
-	if found.Spec.LeaseDurationSeconds == nil || age > time.Duration(*found.Spec.LeaseDurationSeconds)*time.Second {
-		d.add("lease", CheckProblem, fmt.Sprintf("The leader %s does not renew the Lease %s: the last time was %s ago.",
-			holder, name, age), next)
-		return
+	age := time.Since(ptr.Deref(found.Spec.RenewTime, metav1.MicroTime{}).Time).Round(time.Second)
+	duration := found.Spec.LeaseDurationSeconds
+	if duration == nil || age > time.Duration(*duration)*time.Second {
+		return fmt.Sprintf("The leader %s does not renew the Lease %s: the last time was %s ago.", holder, name, age),
+			false, nil
 	}
-	d.add("lease", CheckOK, fmt.Sprintf("The leader is %s, which renewed the Lease %s %s ago.", holder, name, age), "")
+	return fmt.Sprintf("The leader is %s, which renewed the Lease %s %s ago.", holder, name, age), true, nil
 }

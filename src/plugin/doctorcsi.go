@@ -6,10 +6,13 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/plugin/workload"
@@ -20,6 +23,8 @@ const (
 	csiWorkload = "csi-workload"
 	csiNode     = "csi-node"
 	csiConfig   = "csi-configuration"
+	// heldVolume is that of PersistentVolumes whose deletion never ends.
+	heldVolume = "volume-deletion"
 )
 
 // checkStorage checks the CSI driver, if the cloud has one, and volumes and snapshots that Kubernetes does not know.
@@ -224,4 +229,87 @@ func (d *doctor) checkStored(ctx context.Context) {
 		"PersistentVolume or VolumeSnapshotContent. They may cost money.",
 		count(number[string(cloud.Volume)], "volume"), count(number[string(cloud.Snapshot)], "snapshot")),
 		"See kubectl thalassa orphans.")
+}
+
+// checkHeldVolumes adds a problem for each PersistentVolume that waits for the CSI driver, if no controller of it runs.
+func (d *doctor) checkHeldVolumes(ctx context.Context) {
+	all, err := d.session.client.CoreV1().PersistentVolumes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		d.fail(heldVolume, fmt.Errorf("listing PersistentVolumes, of which released ones may wait for the CSI "+
+			"driver: %w", err))
+		return
+	}
+	held := slices.DeleteFunc(all.Items, func(one corev1.PersistentVolume) bool { return !isHeld(&one) })
+	if len(held) == 0 {
+		return
+	}
+	found, err := workload.FindCSI(ctx, d.session.client)
+	if err != nil || len(found.Unproven) > 0 || found.Controller != nil && found.Controller.Ready > 0 {
+		return // checkStorage reports the first two
+	}
+	name := heldDriver(ctx, found)
+	why := fmt.Sprintf("No controller of the driver %s was found in this cluster.", name)
+	first := "Install the CSI driver again, with the chart thalassa-csi, and wait."
+	if found.Controller != nil {
+		why = fmt.Sprintf("No pod of %s is ready.", found.Controller)
+		first = "Correct why the CSI driver does not work, and wait."
+	}
+	for i := range held {
+		if one := &held[i]; one.Spec.CSI.Driver == name {
+			d.addKind("The volume is never deleted", heldVolume, "persistentvolume/"+one.Name, CheckProblem,
+				fmt.Sprintf("It is not in use any more, and stays until the CSI driver deletes volume %s. %s",
+					one.Spec.CSI.VolumeHandle, why), d.endVolume(one, first))
+		}
+	}
+}
+
+// heldDriver returns the name of the driver that is not there, or of which only parts are.
+func heldDriver(ctx context.Context, found workload.CSI) string {
+	for _, part := range []*workload.Workload{found.Controller, found.Node} {
+		if part == nil {
+			continue
+		}
+		if process, err := part.Process(ctx); err == nil {
+			return driverName(process.Args)
+		}
+	}
+	return defaultDriver
+}
+
+// heldFor is how long a PersistentVolume waits at least that is a problem: a driver that is not found, such as another
+// program with its name, needs less.
+const heldFor = 5 * time.Minute
+
+// isHeld reports whether a PersistentVolume has not been in use for some time, and exists until a CSI driver has
+// deleted or detached its volume.
+func isHeld(one *corev1.PersistentVolume) bool {
+	if one.Spec.CSI == nil || one.Status.Phase == corev1.VolumeBound {
+		return false
+	}
+	if one.DeletionTimestamp == nil {
+		return one.Status.Phase == corev1.VolumeReleased &&
+			one.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete &&
+			time.Since(ptr.Deref(one.Status.LastPhaseTransitionTime, metav1.Time{}).Time) > heldFor
+	}
+	return time.Since(one.DeletionTimestamp.Time) > heldFor && slices.ContainsFunc(one.Finalizers, func(f string) bool {
+		return f == provisionerFinalizer || strings.HasPrefix(f, attacherFinalizers)
+	})
+}
+
+// Finalizers of the sidecars of CSI drivers on PersistentVolumes. The attacher's ends with the name of the driver.
+const (
+	provisionerFinalizer = "external-provisioner.volume.kubernetes.io/finalizer"
+	attacherFinalizers   = "external-attacher/"
+)
+
+// endVolume returns how the deletion of a PersistentVolume is finished. First is the step that lets the CSI driver do
+// so.
+func (d *doctor) endVolume(of *corev1.PersistentVolume, first string) string {
+	return first + fmt.Sprintf(" It deletes the volume, and then the PersistentVolume. If that is not possible, "+
+		"detach the volume in the cloud if a machine still has it, and remove the PersistentVolume:\n"+
+		"  kubectl delete persistentvolume %[1]s --wait=false\n"+
+		"  kubectl patch persistentvolume %[1]s --type=merge --patch '{\"metadata\": {\"finalizers\": null}}'\n"+
+		"Volume %[2]s then stays in the cloud with its data and may cost money. Show and delete it:\n"+
+		"  kubectl thalassa orphans --cloud-config=FILE\n  kubectl thalassa orphans delete %[2]s --cloud-config=FILE\n"+
+		"See %[3]s", of.Name, of.Spec.CSI.VolumeHandle, d.Build.Document("docs/guides/volumes.md#uninstall-it"))
 }

@@ -10,8 +10,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cloud-provider/service/helpers"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service"
 	"github.com/thalassa-cloud/thalassa-ccm/src/list"
 	"github.com/thalassa-cloud/thalassa-ccm/src/recorder"
 )
@@ -204,4 +206,77 @@ func (d *doctor) checkOrphans(ctx context.Context) {
 	}
 	d.add("orphans", CheckWarning, fmt.Sprintf("The cloud has objects of %s that %s not exist any more. They may cost "+
 		"money.", count(orphans, "Service"), verb), "See kubectl thalassa orphans.")
+}
+
+// heldService is the ID of the checks of Services whose deletion never ends.
+const heldService = "service-deletion"
+
+// defaultLease is the name of the Lease of a cloud controller manager whose configuration is not known.
+const defaultLease = "cloud-controller-manager"
+
+// checkHeldServices adds a problem for each Service that waits for a cloud controller manager, if none leads.
+func (d *doctor) checkHeldServices(ctx context.Context) {
+	why := d.notLed(ctx)
+	if why == "" {
+		return
+	}
+	all, err := d.session.client.CoreV1().Services(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		d.fail(heldService, fmt.Errorf("listing the Services of all namespaces, of which deleted ones may wait for a "+
+			"cloud controller manager: %w", err))
+		return
+	}
+	for i := range all.Items {
+		if one := &all.Items[i]; service.IsHeld(one) {
+			d.addKind("Its deletion never ends", heldService, "service/"+one.Namespace+"/"+one.Name, CheckProblem,
+				fmt.Sprintf("It was deleted, and stays until a cloud controller manager removes the finalizer %s. %s",
+					helpers.LoadBalancerCleanupFinalizer, why), d.endService(one))
+		}
+	}
+}
+
+// notLed returns why nothing finishes the deletion of Services; "" if a process does, or if that is not known.
+func (d *doctor) notLed(ctx context.Context) string {
+	namespace, name := metav1.NamespaceSystem, defaultLease
+	inspection := d.session.inspection
+	if inspection != nil {
+		namespace, name = inspection.LeaseNamespace, inspection.LeaseName
+	}
+	if inspection == nil || inspection.LeaderElection {
+		if state, led, err := d.session.leader(ctx, namespace, name); err == nil {
+			if led {
+				return ""
+			}
+			return state
+		}
+	}
+	if found := d.session.workload; found != nil && found.Ready == 0 {
+		return fmt.Sprintf("No pod of %s is ready.", found)
+	}
+	return ""
+}
+
+// endService returns how the deletion of a Service is finished.
+func (d *doctor) endService(of *corev1.Service) string {
+	index := slices.Index(of.Finalizers, helpers.LoadBalancerCleanupFinalizer)
+	return fmt.Sprintf("%s It deletes the load balancer, and then the Service. If that is not possible, remove the "+
+		"finalizer:\n  %s\nThe load balancer then stays in the cloud and may cost money. Show and delete it:\n"+
+		"  kubectl thalassa orphans --cloud-config=FILE\n  kubectl thalassa orphans delete %s --cloud-config=FILE\n"+
+		"See %s", d.reinstall(), patchOut("service "+of.Name+" --namespace "+of.Namespace, index,
+		of.Finalizers[index]), of.UID, d.Build.Document("docs/guides/uninstall.md#if-a-service-was-not-deleted"))
+}
+
+// reinstall is the first step to have a cloud controller manager.
+func (d *doctor) reinstall() string {
+	if d.session.workload != nil {
+		return "Correct why the cloud controller manager does not work, and wait."
+	}
+	return "Install the cloud controller manager again, with the same name of the cluster, and wait."
+}
+
+// patchOut returns the command that removes a finalizer of an object, and leaves the others. It fails if the object's
+// finalizers have changed.
+func patchOut(object string, index int, finalizer string) string {
+	return fmt.Sprintf(`kubectl patch %s --type=json --patch '[{"op": "test", "path": "/metadata/finalizers/%d", `+
+		`"value": %q}, {"op": "remove", "path": "/metadata/finalizers/%d"}]'`, object, index, finalizer, index)
 }

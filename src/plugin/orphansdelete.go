@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/cloud-provider/api"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
 
@@ -309,8 +308,8 @@ const maxPause = 5 * time.Second
 
 // pause returns the time until the next attempt after an error. The others need a person.
 func (d deletion) pause(err error) (pause time.Duration, again bool) {
-	if retry, asked := errors.AsType[*api.RetryError](err); asked {
-		return min(retry.RetryAfter(), maxPause), true
+	if reason := cloud.ReasonOf(err); reason.Until > 0 && !reason.Lasts() {
+		return min(reason.Until, maxPause), true
 	}
 	transient, after := d.provider.ClassifyError(err)
 	return max(after, min(d.behaviour.PollInterval, maxPause)), transient

@@ -38,8 +38,8 @@ func newPlanCommand(s *settings) *cobra.Command {
 			return s.plan(ctx, flags, args)
 		},
 	}
-	cmd.Flags().BoolVar(&flags.exitCode, "exit-code", false, "End with exit code 2 if something would change, or "+
-		"differs and cannot be changed.")
+	cmd.Flags().BoolVar(&flags.exitCode, "exit-code", false, "End with exit code 2 if something would change, "+
+		"differs and cannot be changed, or waits for the cloud.")
 	cmd.Flags().DurationVar(&flags.timeout, "timeout", defaultTimeout, "The longest time that the command takes.")
 	return cmd
 }
@@ -183,8 +183,9 @@ func (s *settings) newPlan(from *session, previews []service.Preview) Plan {
 func newServicePlan(p service.Preview) ServicePlan {
 	found := p.Comparison
 	planned := ServicePlan{Namespace: p.Service.Namespace, Name: p.Service.Name, UID: string(p.Service.UID),
-		Deleting: p.Deleting, State: found.State, Health: found.Health, Targets: len(found.Machines),
-		Operations: []Operation{}, AddFinalizer: p.AddFinalizer, Addresses: addressesOf(found.Status),
+		Deleting: p.Deleting, State: found.Balancer.State, Health: found.Balancer.Health,
+		Targets:    len(found.Targets.Machines),
+		Operations: []Operation{}, AddFinalizer: p.AddFinalizer, Addresses: addressesOf(found.Balancer.Status),
 		Retains: found.Retains}
 	for _, one := range found.Plan {
 		planned.Operations = append(planned.Operations, Operation{Verb: string(one.Verb), Kind: one.Kind,

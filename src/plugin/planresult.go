@@ -118,7 +118,7 @@ func (p Plan) Write(to terminal.Terminal, wide bool) {
 	switch {
 	case p.Summary.Services == 0:
 		to.Indented(0, "", terminal.Plain, noLoadBalancers(p.within))
-	case p.Summary.Waiting+p.Summary.Errors == 0 && !p.differs():
+	case p.Summary.Errors == 0 && !p.differs():
 		to.Print("%s\n", to.Paint(terminal.Good, fmt.Sprintf("No changes: the cloud agrees with %s.",
 			count(p.Summary.Services, "Service"))))
 	default:
@@ -161,10 +161,11 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// differs reports whether the cloud controller manager would write something, or would if the cloud could.
+// differs reports whether the cloud controller manager would write something, would if the cloud could, or waits for
+// it.
 func (p Plan) differs() bool {
 	return slices.ContainsFunc(p.Services, func(one ServicePlan) bool {
-		return len(one.Operations) > 0 || one.Refused != "" || one.AddFinalizer
+		return !one.inSync() && one.Error == ""
 	})
 }
 

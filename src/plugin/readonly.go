@@ -16,6 +16,9 @@ type readOnly struct{ next http.RoundTripper }
 // RoundTrip implements http.RoundTripper. Requests of access reviews create nothing.
 func (r readOnly) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.Method != http.MethodGet && !isReview(request) {
+		if request.Body != nil {
+			_ = request.Body.Close() // as an http.RoundTripper does in any case
+		}
 		return nil, fmt.Errorf("%s %s is not sent, because this command only reads", request.Method, request.URL.Path)
 	}
 	return r.next.RoundTrip(request)

@@ -56,7 +56,6 @@ func Documented() []string {
 		"PodCIDRTaken",
 		"PodCIDRTooLarge",
 		"ReservedIPInUse",
-		"RouteCleanUpStopped",
 		"RouteConflict",
 		"RouteLeftBehind",
 		"RouteQuotaExceeded",

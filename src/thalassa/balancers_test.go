@@ -1,7 +1,6 @@
 package thalassa
 
 import (
-	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -12,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/thalassa-cloud/client-go/iaas"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/cloud-provider/api"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
@@ -29,8 +28,7 @@ func TestServiceGetsAnAddressAndLeavesNothing(t *testing.T) {
 		nodes, web := l.nodes("a", "b"), service("web", 80)
 
 		_, err := l.ensure(web, nodes)
-		var again *api.RetryError
-		if !errors.As(err, &again) || again.RetryAfter() != firstLook {
+		if cloud.ReasonOf(err).Until != firstLook {
 			t.Fatalf("first sync: %v; want to be called again in %s", err, firstLook)
 		}
 		if want := `load balancer a0a1b2c3dweb is not ready yet, its status is "creating"`; err.Error() != want {
@@ -378,8 +376,7 @@ func TestPauseTheCloudAskedFor(t *testing.T) {
 		l.network = busy{}
 		l.restart()
 		_, err := l.ensure(service("web", 80), nil)
-		var again *api.RetryError
-		if !errors.As(err, &again) || again.RetryAfter() != 90*time.Second ||
+		if cloud.ReasonOf(err).Until != 90*time.Second ||
 			!strings.Contains(err.Error(), "throttled") {
 			t.Errorf("error = %v, want one to come back after 90 s", err)
 		}

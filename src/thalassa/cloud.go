@@ -20,7 +20,6 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/balancer"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/connection"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/machine"
@@ -48,7 +47,7 @@ type Cloud struct {
 	uid       *cloud.ClusterUID
 	routes    *route.Provider
 	stored    *stored
-	readiness connection.Readiness
+	readiness client.Readiness
 	reloader  *reload.Reloader[secret.Secrets] // nil if the configuration refers to no files
 }
 
@@ -78,14 +77,20 @@ func read(ctx context.Context, version string, options cloud.Options) (*Cloud, e
 		return nil, err
 	}
 	if options.ReadOnly {
-		c.client.RefuseWrites()
+		c.readOnly()
 	}
 	if config.SecretsMayChange() && from.Own() { // what another process has mounted is read once
 		read := func() (secret.Secrets, error) { return config.ReadSecrets(from) }
-		c.reloader = connection.NewReloader(secrets, read, c.adopt, reload.OwnPod(from.Getenv))
+		c.reloader = client.NewReloader(secrets, read, c.adopt, reload.OwnPod(from.Getenv))
 		go c.reloader.Run(ctx)
 	}
 	return c, nil
+}
+
+// readOnly makes a cloud that refuses all writes, and compares as a leader that has nothing in flight.
+func (c *Cloud) readOnly() {
+	c.client.RefuseWrites()
+	c.balancers.executor.memory.alone = true
 }
 
 // Offer returns the interfaces that the controllers and their process use.
@@ -111,7 +116,7 @@ func (c *Cloud) Offer() *cloud.Cloud {
 
 // build creates the cloud. network carries its calls; nil is the default transport.
 func build(c cloudconfig.Config, secrets secret.Secrets, version string, network http.RoundTripper) (*Cloud, error) {
-	api, err := connection.NewClient(c, secrets, component+"/"+version, network)
+	api, err := client.ForConfig(c, secrets, component+"/"+version, network)
 	if err != nil {
 		return nil, err
 	}
@@ -135,10 +140,7 @@ func (c *Cloud) Start(ctx context.Context, clients cloud.Clients) {
 
 // recovered calls report each time the cloud answers again after an outage, until ctx ends.
 func (c *Cloud) recovered(ctx context.Context, report func()) {
-	c.client.Recovered(ctx, func() {
-		c.inventory.ForgetFailures()
-		report()
-	})
+	c.client.Recovered(ctx, report)
 }
 
 // Ready returns nil while the cloud answers and accepts the credentials. It returns the result of the latest call

@@ -17,7 +17,6 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/connection"
 )
 
 // required is the shortest cloud-config file that works.
@@ -128,15 +127,15 @@ func TestReadyFollowsTheCloud(t *testing.T) {
 			t.Helper()
 			// The first answer may be old; it causes the next one.
 			_ = l.cloud.Ready()
-			<-time.After(connection.ProbeInterval) // with all its attempts
+			<-time.After(client.ProbeInterval) // with all its attempts
 			err := l.cloud.Ready()
-			defer func() { <-time.After(connection.ProbeInterval) }()
+			defer func() { <-time.After(client.ProbeInterval) }()
 			if (err == nil) != (want == "") || (err != nil && !strings.Contains(err.Error(), want)) {
 				t.Errorf("Ready() = %v, want %q", err, want)
 			}
 		}
-		if err := l.cloud.Ready(); !errors.Is(err, connection.ErrNoAnswerYet) {
-			t.Errorf("Ready() before the first call = %v, want %v", err, connection.ErrNoAnswerYet)
+		if err := l.cloud.Ready(); !errors.Is(err, client.ErrNoAnswerYet) {
+			t.Errorf("Ready() before the first call = %v, want %v", err, client.ErrNoAnswerYet)
 		}
 		ready("")
 

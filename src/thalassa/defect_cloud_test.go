@@ -12,8 +12,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/cloud-provider/api"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 )
 
@@ -63,8 +63,7 @@ func TestDefect20_PauseTheCloudAskedFor(t *testing.T) {
 		l.network = roundTrip(func(*http.Request) (*http.Response, error) { return throttled("90"), nil })
 		l.restart()
 		_, err := l.ensure(service("web", 80), nil)
-		var again *api.RetryError
-		if !errors.As(err, &again) || again.RetryAfter() != 90*time.Second ||
+		if cloud.ReasonOf(err).Until != 90*time.Second ||
 			!strings.Contains(err.Error(), "throttled") {
 			t.Errorf("error = %v, want one to come back after 90 s", err)
 		}

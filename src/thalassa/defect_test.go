@@ -5,7 +5,6 @@ package thalassa
 // provider promises.
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -17,8 +16,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/cloud-provider/api"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 )
 
@@ -104,8 +103,7 @@ func TestDefect03_VanishingLoadBalancerPanics(t *testing.T) {
 				l := newLab(t, emulator.Config{Delays: emulator.Delays{LoadbalancerCreate: making,
 					LoadbalancerDelete: tt.deletion}})
 				nodes, web := l.nodes("a"), service("web", 80)
-				var again *api.RetryError
-				if _, err := l.ensure(web, nodes); !errors.As(err, &again) {
+				if _, err := l.ensure(web, nodes); !cloud.ReasonOf(err).Waits() {
 					t.Fatalf("error = %v, want that it is not ready yet", err)
 				}
 				if err := l.api().DeleteLoadbalancer(t.Context(), l.balancer().Identity); err != nil {

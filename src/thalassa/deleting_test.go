@@ -1,7 +1,6 @@
 package thalassa
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,8 +8,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/cloud-provider/api"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 )
 
@@ -123,8 +122,7 @@ func TestWaitingGoesByTheLatestLook(t *testing.T) {
 		nodes, web := l.nodes("a"), service("web", 80)
 		look := func() string {
 			_, err := l.ensure(web, nodes)
-			var again *api.RetryError
-			if !errors.As(err, &again) || again.RetryAfter() != l.config.LoadBalancer.PollInterval() {
+			if cloud.ReasonOf(err).Until != l.config.LoadBalancer.PollInterval() {
 				t.Errorf("error = %v, want one to come back soon", err)
 			}
 			<-time.After(2 * time.Minute)

@@ -20,31 +20,17 @@ func (b *balancers) PlanDelete(ctx context.Context, service *corev1.Service, wri
 	case err != nil:
 		return cloud.Comparison{}, err
 	case early:
-		return cloud.Comparison{Exists: true, State: "deleting", Wait: &cloud.Wait{Name: "the deletion",
-			Status: "deleting", Deleting: true, Within: deletionWindow,
-			Message: "the last object was deleted, and new lists of the cloud must show that none is left"}}, nil
-	}
-	if o.Empty() {
-		b.expectFromPreviousLeader(service)
+		return cloud.Comparison{Exists: true, Balancer: cloud.Actual{State: "deleting"},
+			Wait: &cloud.Wait{Name: "the deletion", Status: "deleting", Deleting: true, Within: deletionWindow,
+				Message: "the last object was deleted, and new lists of the cloud must show that none is left"}}, nil
 	}
 	if o, err = b.completed(ctx, service, o, true); err != nil {
 		return cloud.Comparison{}, err
 	}
 	request := b.settings.Request(service, o)
-	ending := balancer.Ending{Written: written}
-	group, err := b.nodeGroup(ctx)
-	if err != nil && !errors.Is(err, errNoNodeGroup) &&
-		(request.MayHaveNodeRules() || !errors.Is(err, client.ErrUnauthorised)) {
-		// if the group does not exist, or was never requested and cannot be read, it has no rules of the Service
-		return cloud.Comparison{}, err
-	}
-	ending.NodeGroup, ending.Users = group, b.usersOf(o)
-	ending.Expecting = b.inventory.Expecting(string(service.UID))
-	found := request.PlanDelete(ending)
-	if o.Empty() && len(found.Plan) > 0 { // a rule of the node group, which a lagging list may show
-		b.listsLag(service)
-	}
-	return b.timed(found), nil
+	ending := balancer.Ending{Written: written, Users: b.usersOf(o),
+		Expecting: b.memoryOf(service, o).Expecting}
+	return b.timed(request.PlanDelete(ending)), nil
 }
 
 // usersOf returns load balancers of others that use the objects of a Service without a load balancer, by the identities

@@ -18,8 +18,8 @@ func TestRestrictedServiceIsNotOpenedAnew(t *testing.T) {
 		made     []string // the allowed sources of the port; nil: it is not opened
 		reported []string // parts of the event
 	}{
-		"readable": {"10.0.0.0/8", []string{"10.0.0.0/8"}, []string{"create load balancer"}},
-		"unreadable": {"10.0.0.0/8, everybody", nil, []string{"cannot be reverted now",
+		"readable": {"10.0.0.0/8", []string{"10.0.0.0/8"}, []string{"LoadBalancerDrifted", "create load balancer"}},
+		"unreadable": {"10.0.0.0/8, everybody", nil, []string{"LoadBalancerNotRepaired",
 			"80/TCP is not opened, because the annotation about its allowed sources is not valid"}},
 	}
 	for name, tt := range tests {
@@ -43,7 +43,7 @@ func TestRestrictedServiceIsNotOpenedAnew(t *testing.T) {
 					t.Errorf("made with the sources %v, want %v", l.balancer().LoadbalancerListeners[0].AllowedSources,
 						tt.made)
 				}
-				drifted := l.eventsAbout("LoadBalancerDrifted")
+				drifted := l.eventsAbout(tt.reported[0])
 				if len(drifted) != 1 {
 					t.Fatalf("events %q, want one", drifted)
 				}

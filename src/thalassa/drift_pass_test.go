@@ -33,9 +33,11 @@ func TestPassSharesLists(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"one", "two", "three"} {
-		found, err := l.cloud.balancers.Diff(t.Context(), service(name, 80), cloud.ChooseTargets(nodes, identify))
-		if err != nil || len(found.Plan) > 0 || len(found.Status.Ingress) != 1 {
-			t.Errorf("plan %q, status %v, error %v; want nothing but an address", found.Plan, found.Status, err)
+		found, err := l.cloud.balancers.Diff(t.Context(), service(name, 80),
+			cloud.ChooseTargets(nodes, identify), false)
+		if err != nil || len(found.Plan) > 0 || len(found.Balancer.Status.Ingress) != 1 {
+			t.Errorf("plan %q, status %v, error %v; want nothing but an address", found.Plan,
+				found.Balancer.Status, err)
 		}
 	}
 	for _, operation := range []string{"GET /v1/machines", "GET /v1/loadbalancers",

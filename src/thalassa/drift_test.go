@@ -352,7 +352,7 @@ func TestStuckDeletionIsReportedAndCostsLittle(t *testing.T) {
 		if lists := l.emulator.Counters()["GET /v1/loadbalancers"]; lists > 90 {
 			t.Errorf("%d lists in an hour", lists)
 		}
-		if event := l.nextEvent(); !strings.HasPrefix(event, "Warning LoadBalancerDrifted") ||
+		if event := l.nextEvent(); !strings.HasPrefix(event, "Warning LoadBalancerNotRepaired") ||
 			!strings.Contains(event, "is being deleted") {
 			t.Errorf("event = %q", event)
 		}

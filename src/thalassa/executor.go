@@ -14,36 +14,21 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/audit"
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/balancer"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/store"
 	"github.com/thalassa-cloud/thalassa-ccm/src/tracing"
 )
 
-// executor carries out plans. It writes what they contain, and reads only two kinds of objects: load balancers and the
-// security group of the nodes, immediately before an update, because the API replaces them as a whole.
+// executor carries out plans. It writes what they contain, and reads only load balancers, immediately before an update,
+// because the API replaces them as a whole.
 type executor struct {
 	inventory *inventory.Inventory
 	// separately: the cloud refused listeners in the creation of a load balancer, so they are created afterwards.
 	separately atomic.Bool
-	// removals are removals of health checks, by the identities of the target groups.
-	removals *store.TTLCache[removal]
-	// targets are the last writes of targets, by the identities of the target groups.
-	targets *store.TTLCache[targetWrite]
-}
-
-// targetWriteAge is how long a write to a target group is remembered after the last comparison. Without checks for
-// drift, a Service is compared only when it or a Node changes.
-const targetWriteAge = 30 * 24 * time.Hour
-
-// targetWrite is a write of the targets of a target group.
-type targetWrite struct {
-	at       time.Time
-	machines []string // nil: those that the group has when a limit is applied to it
+	memory     *memory
 }
 
 // execution is one plan being carried out.
@@ -56,6 +41,7 @@ type execution struct {
 // names the quotas that are used up.
 func (e *executor) apply(ctx context.Context, service *corev1.Service, plan cloud.Plan) ([]cloud.Attempt, error) {
 	run := &execution{executor: e, created: balancer.Identities{}}
+	e.memory.wrote.Put(string(service.UID), time.Now())
 	return plan.Each(ctx, func(ctx context.Context, operation cloud.Operation) error {
 		if operation.Verb == cloud.Create {
 			if err := e.inventory.CheckAnswers(ctx); err != nil {
@@ -65,7 +51,7 @@ func (e *executor) apply(ctx context.Context, service *corev1.Service, plan clou
 		cause := fmt.Sprintf("Service %s: %s", klog.KObj(service), operation)
 		ctx, span := tracing.Start(ctx, "write", attribute.String("verb", string(operation.Verb)),
 			attribute.String("kind", operation.Kind), attribute.String("name", operation.Name))
-		err := e.withQuota(ctx, run.write(audit.WithCause(ctx, cause), operation.Object))
+		err := e.withQuota(ctx, run.write(tracing.WithCause(ctx, cause), operation.Object))
 		tracing.End(span, err)
 		return err
 	})
@@ -93,8 +79,7 @@ func (e *execution) write(ctx context.Context, object any) error {
 	case balancer.SetMachines:
 		return e.setMachines(ctx, o)
 	case balancer.DeleteTargetGroup:
-		e.removals.Remove(o.TargetGroup)
-		e.targets.Remove(o.TargetGroup)
+		e.memory.forget(o.TargetGroup)
 		return e.inventory.DeleteTargetGroup(ctx, o.TargetGroup)
 	case balancer.CreateSecurityGroup:
 		return e.createSecurityGroup(ctx, o.SecurityGroup)
@@ -102,10 +87,6 @@ func (e *execution) write(ctx context.Context, object any) error {
 		return e.updateSecurityGroup(ctx, o)
 	case balancer.DeleteSecurityGroup:
 		return e.inventory.DeleteSecurityGroup(ctx, o.SecurityGroup)
-	case balancer.OpenNodePorts:
-		return e.inventory.ChangeIngress(ctx, o.Rules.Group, o.Rules.WithMissing)
-	case balancer.CloseNodePorts:
-		return e.inventory.ChangeIngress(ctx, o.Rules.Group, o.Rules.WithoutSurplus)
 	}
 	return fmt.Errorf("a plan of this cloud contains no %T; this is a defect of the controller", object)
 }
@@ -199,7 +180,7 @@ func (e *execution) updateTargetGroup(ctx context.Context, o balancer.UpdateTarg
 	err := e.inventory.UpdateTargetGroup(ctx, o.From, o.To)
 	switch {
 	case err == nil:
-		e.recordRemoval(o.From, o.To)
+		e.memory.recordRemoval(o.From, o.To)
 	case o.MayBeRefused:
 		return unlessRefused(err)
 	}
@@ -210,24 +191,7 @@ func (e *execution) setMachines(ctx context.Context, o balancer.SetMachines) (er
 	if o.TargetGroup.ID, err = e.created.Of(o.TargetGroup.ID); err != nil {
 		return err
 	}
-	err = e.inventory.SetMachines(ctx, o.TargetGroup, o.Machines)
-	if err != nil && !client.Uncertain(err) {
-		return err
-	}
-	write := targetWrite{at: time.Now()}
-	if o.Limited { // others may be thousands
-		write.machines = notNil(o.Machines)
-	}
-	e.targets.Put(o.TargetGroup.ID, write)
-	return err
-}
-
-// notNil returns the machines as a list that is known, so that it is not nil.
-func notNil(machines []string) []string {
-	if machines == nil {
-		return []string{}
-	}
-	return machines
+	return e.inventory.SetMachines(ctx, o.TargetGroup, o.Machines)
 }
 
 func (e *execution) createSecurityGroup(ctx context.Context, group resource.SecurityGroup) error {

@@ -159,8 +159,8 @@ func (m *meter) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// readable says whether a creation was refused, or has an answer that says what was made. It reads the answer and puts
-// it back.
+// readable reports whether a creation was refused, or has an answer that says what was made. It reads the answer and
+// puts it back.
 func readable(response *http.Response, err error) bool {
 	if err != nil {
 		return false
@@ -387,7 +387,7 @@ func outOfSync(service *corev1.Service, has []string) error {
 // ourClass is the loadBalancerClass that lives serve besides none.
 const ourClass = "example.com/ours"
 
-// ofOthers says whether a Service has a class that is not ours.
+// ofOthers reports whether a Service has a class that is not ours.
 func ofOthers(service *corev1.Service) bool {
 	return service.Spec.LoadBalancerClass != nil && *service.Spec.LoadBalancerClass != ourClass
 }

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/cloud-provider/api"
 	"k8s.io/klog/v2"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/conformance"
 )
 
@@ -29,8 +29,8 @@ func attempt(ctx context.Context, do func(context.Context) error) error {
 			return nil
 		}
 		pause := backoff
-		if again, asked := errors.AsType[*api.RetryError](err); asked {
-			pause = again.RetryAfter()
+		if again := cloud.ReasonOf(err); again.Until > 0 {
+			pause = again.Until
 		} else {
 			backoff = min(2*backoff, lastPause)
 		}
@@ -42,7 +42,7 @@ func attempt(ctx context.Context, do func(context.Context) error) error {
 	}
 }
 
-// unasked hides the time in an *api.RetryError, as the service controller does for everything but EnsureLoadBalancer.
+// unasked hides the time in a cloud.Reason, as the service controller does for everything but EnsureLoadBalancer.
 func unasked(err error) error {
 	if err == nil {
 		return nil

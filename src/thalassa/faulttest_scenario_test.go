@@ -135,7 +135,7 @@ func (s story) always(was, is emulator.State) error {
 	return nil
 }
 
-// ourCluster says whether an object with these labels belongs to it.
+// ourCluster reports whether an object with these labels belongs to it.
 func ourCluster(labels map[string]string) bool { return labels[label.Cluster] == "k8s-test" }
 
 // holdings are the ports of all our load balancers, with where they lead, and what belongs to none of them; sorted.

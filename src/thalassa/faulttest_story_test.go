@@ -235,7 +235,7 @@ func (l *lab) damage(web *corev1.Service) error {
 	return nil
 }
 
-// has says whether the cloud has that of our cluster, see holdings.
+// has reports whether the cloud has that of our cluster, see holdings.
 func (l *lab) has(want []string) func() error {
 	return func() error {
 		if found := l.holdings(); !slices.Equal(found, want) {

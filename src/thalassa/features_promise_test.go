@@ -25,31 +25,6 @@ func (l *lab) givenUp(first *corev1.Service, nodes []*corev1.Node) (id string) {
 	return l.only().Identity
 }
 
-// TestUnreadableCheckKeepsItsNodeRule: the check that is there goes on, so the nodes are reached where it asks.
-func TestUnreadableCheckKeepsItsNodeRule(t *testing.T) {
-	for name, spoiled := range map[string][]string{
-		"a port": {"health-check-port", "80a1"}, "whether at all": {"health-check-enabled", "maybe"},
-		"a name": {"health-check-prot", "8082", "health-check-port", "8081"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			l := newFeatureLab(t)
-			nodes := l.nodes("a")
-			good := annotated("open-node-ports", "true", "health-check-enabled", "true", "health-check-port", "8081")
-			l.settle(serviceWith(good), nodes)
-			before := nodeText(l)
-			if !strings.Contains(before, "tcp/8081-8081/") {
-				t.Fatalf("rules %s, want one for the check", before)
-			}
-			web := serviceWith(good)
-			annotated(spoiled...)(web)
-			l.settle(web, nodes)
-			if got := nodeText(l); got != before || !strings.Contains(healthText(l), ":8081") {
-				t.Errorf("rules %s for checks %s, want %s", got, healthText(l), before)
-			}
-		})
-	}
-}
-
 // TestAdoptedFromLocalToCluster: the check of the node port that Kubernetes has released goes with it.
 func TestAdoptedFromLocalToCluster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -223,22 +198,17 @@ func TestKeepAfterCrashes(t *testing.T) {
 
 // TestForbiddenLookKeepsTheFinalizer: that nothing may be seen does not mean that nothing is there.
 func TestForbiddenLookKeepsTheFinalizer(t *testing.T) {
-	for name, annotations := range map[string][]string{"own group": {"create-security-group", "true"},
-		"node rules": {"open-node-ports", "true"}} {
-		t.Run(name, func(t *testing.T) {
-			l := newFeatureLab(t)
-			web := serviceWith(annotated(annotations...))
-			l.settle(web, l.nodes("a"))
-			l.request(http.MethodDelete, "/v1/loadbalancers/"+l.only().Identity, nil)
-			l.refusing(http.StatusForbidden, func(r *http.Request) bool {
-				return r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, "/v1/security-groups")
-			})
-			for range 3 {
-				if err := l.library.EnsureLoadBalancerDeleted(t.Context(), "test", web); err == nil {
-					t.Error("nothing is left, it says")
-				}
-			}
-		})
+	l := newFeatureLab(t)
+	web := serviceWith(annotated("create-security-group", "true"))
+	l.settle(web, l.nodes("a"))
+	l.request(http.MethodDelete, "/v1/loadbalancers/"+l.only().Identity, nil)
+	l.refusing(http.StatusForbidden, func(r *http.Request) bool {
+		return r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, "/v1/security-groups")
+	})
+	for range 3 {
+		if err := l.library.EnsureLoadBalancerDeleted(t.Context(), "test", web); err == nil {
+			t.Error("nothing is left, it says")
+		}
 	}
 }
 

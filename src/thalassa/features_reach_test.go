@@ -1,7 +1,6 @@
 package thalassa
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/cloud-provider/api"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
@@ -319,9 +317,9 @@ func TestUnknownReferences(t *testing.T) {
 					t.Error("a load balancer is made that is not what the Service asks for")
 				}
 				l.reported("new", tt.reason, tt.names)
-				found, err := l.cloud.balancers.Diff(t.Context(), serviceWith(tt.apply), cloud.Targets{})
-				if err != nil || !found.LeftOut {
-					t.Errorf("error %v, looked at again by itself: %t", err, found.LeftOut)
+				found, err := l.cloud.balancers.Diff(t.Context(), serviceWith(tt.apply), cloud.Targets{}, false)
+				if err != nil || !found.Targets.LeftOut {
+					t.Errorf("error %v, looked at again by itself: %t", err, found.Targets.LeftOut)
 				}
 				if left := l.leftovers(); len(left) > 0 {
 					t.Errorf("made: %v", left)
@@ -403,8 +401,8 @@ func TestReservedIPMoves(t *testing.T) {
 		annotated("reserved-ip", "rip-one")(second)
 		address := l.settle(first, nodes).Ingress[0].IP
 		_, err := l.ensure(second, nodes)
-		if again, waits := errors.AsType[*api.RetryError](err); err == nil || waits {
-			t.Errorf("error %v (%v), want one that says who has it", err, again)
+		if err == nil || cloud.ReasonOf(err).Waits() {
+			t.Errorf("error %v, want one that says who has it", err)
 		}
 		l.reported("in use", reasonInUse, "rip-one ("+address+") is attached to lb-")
 		delete(first.Annotations, label.AnnotationPrefix+"reserved-ip")
@@ -509,30 +507,6 @@ func TestRestrictionsChangeHands(t *testing.T) {
 				})
 			})
 		}
-	}
-}
-
-// TestNodeRulesStay: rules for node ports stay when it cannot be looked up where the load balancer sends from, or the
-// setting cannot be read.
-func TestNodeRulesStay(t *testing.T) {
-	l := newFeatureLab(t)
-	nodes := l.nodes("a")
-	l.settle(serviceWith(annotated("open-node-ports", "true")), nodes)
-	before := nodeText(l)
-	good := l.network
-	l.network = roundTrip(func(request *http.Request) (*http.Response, error) {
-		if strings.HasPrefix(request.URL.Path, "/v1/vpcs/") {
-			return refusal(request, http.StatusNotFound), nil
-		}
-		return good.RoundTrip(request)
-	})
-	l.restart()
-	_, _ = l.ensure(serviceWith(annotated("open-node-ports", "true")), nodes)
-	l.network = good
-	l.restart()
-	l.settle(serviceWith(annotated("open-node-ports", "perhaps")), nodes)
-	if got := nodeText(l); got != before || got == "" {
-		t.Errorf("rules %q, want %q", got, before)
 	}
 }
 

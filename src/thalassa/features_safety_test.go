@@ -121,8 +121,7 @@ func defaultEffects() map[string]defaultEffect {
 		"subnet": {"second", nil, func(l *lab) string {
 			return l.only().SubnetIdentity
 		}, "subnet-second"},
-		"labels":          {"team=shop", nil, func(l *lab) string { return l.only().Labels["team"] }, "shop"},
-		"open-node-ports": {"true", nil, nodeText, "tcp/30080-30080/10.0.0.0/17 tcp/30443-30443/10.0.0.0/17"},
+		"labels": {"team=shop", nil, func(l *lab) string { return l.only().Labels["team"] }, "shop"},
 		"publish": {"ip", nil, func(l *lab) string {
 			return fmt.Sprint(strings.Contains(ips(l.settle(serviceWith(wordless), l.allNodes)), " "))
 		}, "false"},
@@ -266,28 +265,6 @@ func TestGroupsThatCannotBeListed(t *testing.T) {
 	}
 }
 
-// TestFullNodeGroup: the Service has its address nevertheless, and nothing is tried for ever.
-func TestFullNodeGroup(t *testing.T) {
-	l := newFeatureLab(t)
-	var rules []map[string]any
-	for i := range 199 {
-		rules = append(rules, map[string]any{"name": fmt.Sprint(i), "ipVersion": "ipv4", "protocol": "tcp",
-			"priority": i + 1, "remoteType": "address",
-			"remoteAddress": "10.9.0.0/16", "portRangeMin": 1, "portRangeMax": 2, "policy": "allow"})
-	}
-	l.request(http.MethodPut, "/v1/security-groups/sg-nodes/ingress-rules/batch", map[string]any{"rules": rules})
-	web := serviceWith(annotated("open-node-ports", "true"))
-	if status := l.settle(web, l.nodes("a")); len(status.Ingress) != 1 {
-		t.Errorf("status %+v, want an address", status)
-	}
-	l.reported("full", reasonGroupFull, "has no room")
-	l.emulator.ResetCounters()
-	l.settle(web, l.allNodes)
-	if calls := l.calls(); calls > 0 {
-		t.Errorf("%d calls for a Service that does not change", calls)
-	}
-}
-
 // TestInternalStaysInItsSubnet: it cannot move, so nothing tries to when its annotation goes.
 func TestInternalStaysInItsSubnet(t *testing.T) {
 	l := newFeatureLab(t)
@@ -322,13 +299,9 @@ func TestAdoptedLoadBalancer(t *testing.T) {
 		l := newFeatureLab(t)
 		nodes := l.nodes("a")
 		first := serviceWith(annotated("on-delete", "keep", "acl-allowed-sources", "10.0.0.0/8",
-			"reserved-ip", "rip-one",
-			"open-node-ports", "true"))
+			"reserved-ip", "rip-one"))
 		address := ips(l.settle(first, nodes))
 		l.remove(first)
-		if got := nodeText(l); got != "" {
-			t.Errorf("rules %q are left", got)
-		}
 		second := service("second", 80)
 		annotated("adopt", l.only().Identity, "reserved-ip", "rip-one")(second)
 		l.putBalancer(set("annotations", map[string]string{annotationAdoptable: "k8s-test/shop/second"}))
@@ -365,10 +338,6 @@ func TestRefusedSettingBlocksNoTraffic(t *testing.T) {
 		"own group": {annotated("create-security-group", "true", "acl-allowed-sources", "10.0.0.0/8"),
 			func(r *http.Request) bool {
 				return r.Method == http.MethodPost && r.URL.Path == "/v1/security-groups"
-			}, true},
-		"node rules": {annotated("open-node-ports", "true", "acl-allowed-sources", "10.0.0.0/8"),
-			func(r *http.Request) bool {
-				return r.Method == http.MethodPut && r.URL.Path == "/v1/security-groups/sg-nodes"
 			}, true},
 	} {
 		t.Run(name, func(t *testing.T) {

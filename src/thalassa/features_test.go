@@ -138,8 +138,7 @@ func featureCloud() emulator.Config {
 	vpc.Subnets[0].Labels = map[string]string{label.SubnetRole: "true"}
 	vpc.SecurityGroups = append(vpc.SecurityGroups,
 		emulator.SecurityGroupSeed{Identity: "sg-one", Name: "one"}, emulator.SecurityGroupSeed{Identity: "sg-two",
-			Name: "two"},
-		emulator.SecurityGroupSeed{Identity: "sg-nodes", Name: "nodes"})
+			Name: "two"})
 	owner.ReservedIPs = append(owner.ReservedIPs,
 		emulator.ReservedIPSeed{Identity: "rip-one", Name: "one", Region: emulator.DefaultRegion},
 		emulator.ReservedIPSeed{Identity: "rip-two", Name: "two", Region: emulator.DefaultRegion})
@@ -259,21 +258,6 @@ func managedText(l *lab) string {
 	return strings.Join(texts, " ")
 }
 
-// nodeText are the rules for node ports in the nodes' own security group.
-func nodeText(l *lab) string {
-	var texts []string
-	for _, group := range l.list("/v1/security-groups") {
-		for _, rule := range group.IngressRules {
-			if group.Identity == "sg-nodes" {
-				texts = append(texts, fmt.Sprintf("%s/%d-%d/%s", rule.Protocol, rule.PortRangeMin, rule.PortRangeMax,
-					rule.RemoteAddress))
-			}
-		}
-	}
-	slices.Sort(texts)
-	return strings.Join(texts, " ")
-}
-
 func features() map[string]feature {
 	all := featuresOfPorts()
 	maps.Copy(all, featuresOfLoadBalancers())
@@ -360,13 +344,6 @@ func featuresOfLoadBalancers() map[string]feature {
 				"icmp/1-1/192.0.2.0/24",
 			func(l *lab) { l.putBalancer(set("securityGroupAttachments", []string{})) }, false,
 		},
-		"rules for node ports": {annotated("open-node-ports", "true"), annotated("open-node-ports", "T"), nodeText,
-			"", "tcp/30080-30080/10.0.0.0/17 tcp/30443-30443/10.0.0.0/17",
-			"tcp/30080-30080/10.0.0.0/17 tcp/30443-30443/10.0.0.0/17",
-			func(l *lab) {
-				l.request(http.MethodPut, "/v1/security-groups/sg-nodes/ingress-rules/batch",
-					map[string]any{"rules": []any{}})
-			}, false},
 		"name": {annotated("name", "shop-front"), annotated("name", "shop-back"), func(l *lab) string {
 			return l.only().Name
 		},
@@ -410,10 +387,7 @@ func serviceWith(apply func(*corev1.Service)) *corev1.Service {
 // newFeatureLab is a cloud with everything that settings can name.
 func newFeatureLab(t *testing.T) *lab {
 	t.Helper()
-	l := newLab(t, featureCloud())
-	l.config.LoadBalancer.NodeSecurityGroup = "sg-nodes"
-	l.restart()
-	return l
+	return newLab(t, featureCloud())
 }
 
 // TestFeatures: every setting is applied when it is set, changed and removed, also by a process that has just started,
@@ -458,8 +432,8 @@ func TestFeatures(t *testing.T) {
 				gone := serviceWith(nil)
 				annotated("delete-protection", "false")(gone)
 				l.remove(gone)
-				if left := l.everything(); len(left) > 0 || nodeText(l) != "" {
-					t.Errorf("left in the cloud: %v, rules %q", left, nodeText(l))
+				if left := l.everything(); len(left) > 0 {
+					t.Errorf("left in the cloud: %v", left)
 				}
 			})
 		})
@@ -479,8 +453,8 @@ func TestFeaturesFromTheBeginning(t *testing.T) {
 				if diff := cmp.Diff(f.one, f.look(l)); diff != "" {
 					t.Errorf("made with it (-want +got):\n%s", diff)
 				}
-				extra := 0 // a security group of its own, or rules in that of the nodes
-				if name == "security group of its own" || name == "rules for node ports" {
+				extra := 0
+				if name == "security group of its own" {
 					extra = 1
 				}
 				if writes := l.writes(); len(writes) > 2*2+1+extra {
@@ -550,8 +524,8 @@ func crashes(t *testing.T, f feature, from, to func(*corev1.Service), want strin
 			gone := serviceWith(to)
 			annotated("delete-protection", "false")(gone)
 			l.remove(gone)
-			if left := l.everything(); len(left) > 0 || nodeText(l) != "" {
-				t.Errorf("write %d, happened %t: left in the cloud: %v, rules %q", write, happened, left, nodeText(l))
+			if left := l.everything(); len(left) > 0 {
+				t.Errorf("write %d, happened %t: left in the cloud: %v", write, happened, left)
 			}
 			if !died {
 				return

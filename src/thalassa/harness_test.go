@@ -19,8 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/tools/record"
-	"k8s.io/cloud-provider/api"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/conformance"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/openapi/openapitest"
@@ -162,11 +162,10 @@ func (l *lab) retry(do func() error) {
 	l.Helper()
 	var err error
 	for range 100 {
-		var again *api.RetryError
-		if err = do(); !errors.As(err, &again) {
+		if err = do(); cloud.ReasonOf(err).Until == 0 {
 			break
 		}
-		<-time.After(again.RetryAfter())
+		<-time.After(cloud.ReasonOf(err).Until)
 	}
 	if err != nil {
 		l.Fatal(err)

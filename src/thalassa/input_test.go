@@ -2,7 +2,6 @@ package thalassa
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -364,7 +363,7 @@ func TestNewServiceWithUnreadableSources(t *testing.T) {
 		web, nodes := service("web", 80), l.nodes("a")
 		annotated("acl-allowed-sources", "nobody")(web)
 		_, err := l.ensure(web, nodes)
-		if _, lasts := errors.AsType[cloud.Lasting](err); !lasts {
+		if !cloud.ReasonOf(err).Lasts() {
 			t.Errorf("error %v, want one that lasts", err)
 		}
 		if reported := l.eventsAbout(reasonAnnotation); len(reported) != 1 {

@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	cloudprovider "k8s.io/cloud-provider"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/balancer"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
@@ -199,8 +198,13 @@ func TestSubnet(t *testing.T) {
 			b := l.cloud.balancers
 			request := b.settings.Request(service("web", 80), balancer.Observed{})
 			references := b.lookUp(t.Context(), request, balancer.Observed{})
-			got := request.NodeSubnet(references)
-			found, _ := request.Compare(cloud.Targets{}, cloud.Targets{}, references)
+			found := request.Compare(balancer.Input{References: references})
+			got := ""
+			for _, operation := range found.Plan {
+				if create, is := operation.Object.(balancer.CreateLoadBalancer); is {
+					got = create.LoadBalancer.Subnet
+				}
+			}
 			err := found.Refused
 			if got != tt.want || (err == nil) != (tt.wantErr == "") ||
 				(err != nil && !strings.Contains(err.Error(), tt.wantErr)) {

@@ -167,7 +167,7 @@ func TestTakeoverOfALeak(t *testing.T) {
 // reasonsOf are the reasons of the writes of the Service's next sync, by verb and kind.
 func (l *lab) reasonsOf(s *corev1.Service, nodes []*corev1.Node) map[string]string {
 	l.Helper()
-	found, err := l.cloud.balancers.Diff(l.Context(), s, cloud.ChooseTargets(nodes, l.cloud.balancers.Identify))
+	found, err := l.cloud.balancers.Diff(l.Context(), s, cloud.ChooseTargets(nodes, l.cloud.balancers.Identify), false)
 	if err != nil {
 		l.Fatal(err)
 	}

@@ -205,7 +205,7 @@ func wanted(c *cluster.Cluster) []string {
 	return lines
 }
 
-// hasEndpoint says whether a Service has an endpoint on a node.
+// hasEndpoint reports whether a Service has an endpoint on a node.
 func hasEndpoint(c *cluster.Cluster, service *corev1.Service, node *corev1.Node) bool {
 	return slices.ContainsFunc(c.EndpointSlices(), func(slice *discoveryv1.EndpointSlice) bool {
 		return slice.Labels[discoveryv1.LabelServiceName] == service.Name && slices.ContainsFunc(slice.Endpoints,

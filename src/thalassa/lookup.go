@@ -2,8 +2,6 @@ package thalassa
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/balancer"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
@@ -22,12 +20,6 @@ func (b *balancers) lookUp(ctx context.Context, request balancer.Request, o bala
 	found.SecurityGroups, found.GroupNames = b.lookUpGroups(ctx, names.SecurityGroups)
 	if names.ReservedIP != "" {
 		found.ReservedIP, found.Region = b.lookUpReservedIP(ctx, names.ReservedIP, o.Balancer())
-	}
-	group, err := b.nodeGroup(ctx)
-	if found.NodeGroup.Err = err; group != nil {
-		found.NodeGroup.Object, found.NodeGroup.Found = *group, true
-		s := &found.NodeSubnet
-		s.Object, s.Found, _, s.Err = b.inventory.Subnet(ctx, request.NodeSubnet(found))
 	}
 	return found
 }
@@ -60,23 +52,4 @@ func (b *balancers) lookUpReservedIP(ctx context.Context, name string,
 		region = vpc.Region
 	}
 	return ip, region
-}
-
-// errNoNodeGroup: the configuration names a security group that does not exist.
-var errNoNodeGroup = errors.New("loadBalancer.nodeSecurityGroup of the cloud-config does not exist")
-
-// nodeGroup returns the security group of the nodes; nil if none is configured.
-func (b *balancers) nodeGroup(ctx context.Context) (*resource.SecurityGroup, error) {
-	ref := b.config.LoadBalancer.NodeSecurityGroup
-	if ref == "" {
-		return nil, nil
-	}
-	group, found, err := b.inventory.SecurityGroup(ctx, ref, b.config.Inventory.MaxBalancerAge())
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("looking for loadBalancer.nodeSecurityGroup of the cloud-config: %w", err)
-	case !found:
-		return nil, fmt.Errorf("%w: VPC %s has no security group %q", errNoNodeGroup, b.config.VPCIdentity, ref)
-	}
-	return &group, nil
 }

@@ -19,7 +19,7 @@ type machineAnswers struct{ cloud.Machines }
 
 func (l *lab) answers() machineAnswers { return machineAnswers{l.cloud.machines} }
 
-// InstanceExists says whether the Node's machine exists. "No" comes only from the provider's list and from the cloud
+// InstanceExists reports whether the Node's machine exists. "No" comes only from the provider's list and from the cloud
 // itself; a Node without a provider ID exists if its machine is found, and is otherwise not ours to judge: an error.
 func (m machineAnswers) InstanceExists(ctx context.Context, node *corev1.Node) (bool, error) {
 	state, err := m.state(ctx, node)
@@ -30,7 +30,7 @@ func (m machineAnswers) InstanceExists(ctx context.Context, node *corev1.Node) (
 	return err == nil && state != cloud.MachineGone, err
 }
 
-// InstanceShutdown says whether the Node's machine exists and does not run, or is being deleted.
+// InstanceShutdown reports whether the Node's machine exists and does not run, or is being deleted.
 func (m machineAnswers) InstanceShutdown(ctx context.Context, node *corev1.Node) (bool, error) {
 	state, err := m.state(ctx, node)
 	return err == nil && (state == cloud.MachineStopped || state == cloud.MachineDeleting), err

@@ -35,7 +35,7 @@ func (b *balancers) observeForDiff(ctx context.Context, service *corev1.Service)
 }
 
 // completed adds what is known about the objects apart from their own fields: the target groups that an adopted load
-// balancer uses, and which health checks the cloud does not remove.
+// balancer uses.
 func (b *balancers) completed(ctx context.Context, service *corev1.Service, o balancer.Observed,
 	ending bool) (balancer.Observed, error) {
 	for _, id := range b.settings.AdoptedGroups(service, o, ending) {
@@ -48,7 +48,6 @@ func (b *balancers) completed(ctx context.Context, service *corev1.Service, o ba
 			o.AddAdopted(group)
 		}
 	}
-	o.Irremovable = b.executor.irremovable(o.Groups)
 	return o, nil
 }
 
@@ -82,8 +81,9 @@ func (b *balancers) observe(ctx context.Context, service *corev1.Service, most a
 			o.GroupsError = err
 		}
 	}
-	if !o.Empty() {
-		b.inventory.OwnerKnown(string(service.UID))
+	if age := b.inventory.SinceVisible(); o.Balancer() == nil && age >= 0 && age < max(most.balancers, most.groups) &&
+		b.executor.memory.mayFollow(service) {
+		return b.observe(ctx, service, ages{min(age, most.balancers), min(age, most.groups)}, ending)
 	}
 	return o, nil
 }

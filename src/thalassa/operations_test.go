@@ -46,9 +46,6 @@ func TestPlanIsData(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{})
 		nodes := l.nodes("a", "b")
-		group := l.securityGroups("nodes")[0]
-		l.config.LoadBalancer.NodeSecurityGroup = group
-		l.restart()
 		kinds := map[string]bool{}
 		apply := func(s *corev1.Service, found cloud.Comparison) {
 			t.Helper()
@@ -73,10 +70,10 @@ func TestPlanIsData(t *testing.T) {
 			annotated(annotations...)(s)
 			return s
 		}
-		reach(with([]string{"open-node-ports", "true"}, 80, 443), nodes)
-		both := []string{"open-node-ports", "true", "create-security-group", "true"}
-		reach(with(append(both, "idle-connection-timeout", "90"), 80, 8080), nodes[:1])
-		reach(with(append(both, "acl-allowed-sources", "192.0.2.0/24"), 80, 8080), nodes[:1])
+		reach(with(nil, 80, 443), nodes)
+		own := []string{"create-security-group", "true"}
+		reach(with(append(own, "idle-connection-timeout", "90"), 80, 8080), nodes[:1])
+		reach(with(append(own, "acl-allowed-sources", "192.0.2.0/24"), 80, 8080), nodes[:1])
 		reach(with([]string{"loadbalancing-policy", "RANDOM"}, 80), nodes)
 		for written := false; ; written = true {
 			last := with(nil, 80)
@@ -109,7 +106,6 @@ func operationTypes() []any {
 		balancer.CreateTargetGroup{}, balancer.UpdateTargetGroup{}, balancer.SetMachines{},
 		balancer.DeleteTargetGroup{},
 		balancer.CreateSecurityGroup{}, balancer.UpdateSecurityGroup{}, balancer.DeleteSecurityGroup{},
-		balancer.OpenNodePorts{}, balancer.CloseNodePorts{},
 	}
 }
 
@@ -117,11 +113,11 @@ func operationTypes() []any {
 func (l *lab) compare(s *corev1.Service, targets cloud.Targets) cloud.Comparison {
 	l.Helper()
 	before := s.DeepCopy()
-	found, err := l.cloud.balancers.Diff(l.Context(), s, targets)
+	found, err := l.cloud.balancers.Diff(l.Context(), s, targets, false)
 	if err != nil {
 		l.Fatal(err)
 	}
-	again, err := l.cloud.balancers.Diff(l.Context(), s, targets)
+	again, err := l.cloud.balancers.Diff(l.Context(), s, targets, false)
 	if err != nil {
 		l.Fatal(err)
 	}

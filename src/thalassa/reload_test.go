@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/connection"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 )
 
@@ -18,7 +18,7 @@ func TestCloudReloads(t *testing.T) {
 		l := newLab(t, emulator.Config{})
 		good := secret.Secrets{Credentials: secret.Credentials{PersonalAccessToken: emulator.DefaultToken}}
 		older := secret.Secrets{Credentials: secret.Credentials{PersonalAccessToken: "something older"}}
-		r := connection.NewReloader(older, func() (secret.Secrets, error) { return good, nil },
+		r := client.NewReloader(older, func() (secret.Secrets, error) { return good, nil },
 			l.cloud.adopt, nil)
 		r.Poll(t.Context())
 		if diff := cmp.Diff(good, r.Current); diff != "" {

@@ -13,7 +13,6 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/store"
 )
 
 // local makes the Service's nodes have a health check, or not.
@@ -131,7 +130,7 @@ func TestComparisonForgetsNoRemoval(t *testing.T) {
 			<-time.After(time.Hour)
 		}
 		targets := cloud.ChooseTargets(nodes, l.cloud.balancers.Identify)
-		if _, err := l.cloud.balancers.Diff(t.Context(), wanted, targets); err != nil {
+		if _, err := l.cloud.balancers.Diff(t.Context(), wanted, targets, false); err != nil {
 			t.Fatal(err)
 		}
 		l.emulator.ResetCounters()
@@ -146,10 +145,10 @@ func TestRemovals(t *testing.T) {
 	with := func(port int32) resource.TargetGroup {
 		return resource.TargetGroup{ID: "tg-1", HealthCheck: &resource.HealthCheck{Port: port}}
 	}
-	e := &executor{removals: store.NewTTLCache[removal](targetWriteAge)}
-	remove := func(group resource.TargetGroup) { e.recordRemoval(group, resource.TargetGroup{ID: group.ID}) }
+	m := newMemory()
+	remove := func(group resource.TargetGroup) { m.recordRemoval(group, resource.TargetGroup{ID: group.ID}) }
 	failed := func(group resource.TargetGroup) bool {
-		return e.irremovable([]resource.TargetGroup{group})[group.ID]
+		return m.irremovable([]resource.TargetGroup{group})[group.ID]
 	}
 	for times := range removalTries {
 		if failed(with(1)) {
@@ -161,10 +160,10 @@ func TestRemovals(t *testing.T) {
 		failed(resource.TargetGroup{ID: "tg-2", HealthCheck: with(1).HealthCheck}) {
 		t.Error("another health check, none, or another group counts as the one that stays, or that one does not")
 	}
-	if e.recordRemoval(with(1), with(1)); !failed(with(1)) {
+	if m.recordRemoval(with(1), with(1)); !failed(with(1)) {
 		t.Error("a write that leaves the health check as it is forgets it")
 	}
-	if e.recordRemoval(with(1), with(2)); failed(with(1)) {
+	if m.recordRemoval(with(1), with(2)); failed(with(1)) {
 		t.Error("what is known of a health check outlasts it")
 	}
 }

@@ -164,21 +164,6 @@ func TestBudgetsOfRoutes(t *testing.T) {
 	})
 }
 
-// TestBudgetOfExclusiveRoutes: a table that is only this cluster's is written as a whole.
-func TestBudgetOfExclusiveRoutes(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		size := tierSize().largeSize
-		s := newRoutesCluster(t, func(c *cloudconfig.Routes) { c.Table, c.Exclusive = "default", true })
-		s.join(1, size)
-		s.routed()
-		s.within("routes-exclusive-calls", s.spent())
-		if got := s.emulatedRoutes(); got != size {
-			t.Errorf("%d routes, want %d", got, size)
-		}
-	})
-}
-
 // emulatedRoutes counts the routes that the cloud has.
 func (s routesCluster) emulatedRoutes() int {
 	s.Helper()

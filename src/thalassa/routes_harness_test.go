@@ -61,14 +61,6 @@ func inLand(t *testing.T, switches emulator.Switches, test func(*land)) {
 	})
 }
 
-// parsed returns addresses that the cloud shows.
-func parsed(texts []string) (addresses []netip.Addr) {
-	for _, text := range texts {
-		addresses = append(addresses, netip.MustParseAddr(text))
-	}
-	return addresses
-}
-
 // begin starts a process that knows nothing of the one before.
 func (l *land) begin() {
 	l.Helper()

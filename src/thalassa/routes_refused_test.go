@@ -59,30 +59,3 @@ func (l *land) bounded(period string, writes, lists int64) {
 
 // attempts is how often the client makes a call that it may repeat.
 const attempts = 4
-
-// TestReplacedAndBehind: after a table was written as a whole, lists that are behind bring no further write, and nobody
-// hears of routes that are there.
-func TestReplacedAndBehind(t *testing.T) {
-	inLand(t, emulator.Switches{}, func(l *land) {
-		l.config.Routes.Table, l.config.Routes.Exclusive = mainTable, true
-		l.join("first", "10.244.200.0/24")
-		l.begin()
-		l.wait(2 * time.Minute)
-		l.counted()
-		for _, read := range []string{"GET /v1/route-tables", "GET /v1/route-tables/{id}"} {
-			l.disturb(read, 0, fault.Effect{Kind: fault.Stale, Delay: 20 * time.Second})
-		}
-		for i := range 50 {
-			l.join(fmt.Sprintf("n%d", i), fmt.Sprintf("10.244.%d.0/24", i))
-		}
-		l.wait(2 * time.Minute)
-		calls := l.emulator.Counters()
-		if puts, posts := calls["PUT /v1/route-tables/{id}/routes"],
-			calls["POST /v1/route-tables/{id}/routes"]; puts > 2 || posts > 0 {
-			l.Errorf("%d replacements and %d creations, want as many as there are groups of nodes that the cloud shows",
-				puts, posts)
-		}
-		l.is("events", l.events(), "")
-		l.is("condition", l.condition("n49"), routeCreated)
-	})
-}

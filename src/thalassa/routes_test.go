@@ -2,7 +2,6 @@ package thalassa
 
 import (
 	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
-	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 )
 
 const routeCreated, noRouteCreated = "False RouteCreated", "True NoRouteCreated"
@@ -201,15 +199,7 @@ func TestConfiguredTable(t *testing.T) {
 // TestForeignRoutesOfTheVPC are not touched, and reported where they are in the way.
 func TestForeignRoutesOfTheVPC(t *testing.T) {
 	inLand(t, emulator.Switches{}, func(l *land) {
-		other, err := l.emulator.AddMachine(emulator.MachineSpec{Name: "firewall"})
-		if err != nil {
-			l.Fatal(err)
-		}
-		machine, err := l.api().GetMachine(l.Context(), other)
-		if err != nil {
-			l.Fatal(err)
-		}
-		address := machine.Interfaces[0].IPAddresses[0]
+		address := l.firewall()
 		gateway, err := l.api().CreateNatGateway(l.Context(), iaas.CreateVpcNatGateway{Name: "n",
 			SubnetIdentity: emulator.DefaultSubnet, ConfigureDefaultRoute: true})
 		if err != nil || gateway.Identity == "" {
@@ -217,74 +207,41 @@ func TestForeignRoutesOfTheVPC(t *testing.T) {
 		}
 		l.byHand(mainTable, "10.99.0.0/16", address)
 		l.byHand(mainTable, "10.244.1.0/24", address)
-		l.byHand(mainTable, "10.244.77.0/24", address)
 		before := l.has(mainTable)
 		l.join("a", "10.244.1.0/24")
 		l.begin()
 		l.wait(5 * aPeriod)
 		l.is("routes", l.has(mainTable), before)
 		l.is("condition", l.condition("a"), noRouteCreated)
-		l.is("events", l.events(), "RouteConflict")
+		l.is("events", l.events(), "RouteConflict RouteLeftBehind")
 	})
 }
 
-// TestLeftBehind: what a node left that went while no process ran is removed once its machine is gone, and its address
-// nobody's.
+// TestLeftBehind: what a node left that went while no process ran is reported once and stays, whether its machine is
+// there or not. In a table that is only this cluster's, it is removed, with all that leads to no node. Routes to
+// elsewhere stay.
 func TestLeftBehind(t *testing.T) {
 	inLand(t, emulator.Switches{}, func(l *land) {
 		a, b := l.join("a", "10.244.1.0/24"), l.join("b", "10.244.2.0/24")
 		l.begin()
+		l.byHand(mainTable, "10.99.0.0/16", b[0])
 		l.process.End()
 		l.leave("b")
 		l.begin()
+		left := "10.244.1.0/24 by " + a[0] + ", 10.244.2.0/24 by " + b[0] + ", 10.99.0.0/16 by " + b[0]
+		l.is("events", l.events(), "RouteLeftBehind")
 		l.wait(3 * aPeriod)
-		l.is("routes while b's machine is there", l.has(mainTable), "10.244.1.0/24 by "+a[0]+", 10.244.2.0/24 by "+b[0])
+		l.is("routes while b's machine is there", l.has(mainTable), left)
 		if err := l.emulator.DeleteMachine("b"); err != nil {
 			l.Fatal(err)
 		}
-		l.disturb("GET /v1/machines", 2, fault.Effect{Kind: fault.Refuse, Status: http.StatusForbidden})
-		l.wait(aPeriod)
-		l.is("routes while machines cannot be listed", l.has(mainTable), "10.244.1.0/24 by "+a[0]+", 10.244.2.0/24 by "+
-			b[0])
-		l.wait(4 * aPeriod)
-		l.is("routes without b's machine", l.has(mainTable), "10.244.1.0/24 by "+a[0])
+		l.wait(3 * aPeriod)
+		l.is("routes without b's machine", l.has(mainTable), left)
+		l.is("events later", l.events(), "")
+		l.config.Routes.Table, l.config.Routes.Exclusive = mainTable, true
+		l.begin()
+		l.is("routes of its own table", l.has(mainTable), "10.244.1.0/24 by "+a[0]+", 10.99.0.0/16 by "+b[0])
 	})
-}
-
-// TestExclusive: a table that is only this cluster's is written as a whole. Routes to elsewhere stay.
-func TestExclusive(t *testing.T) {
-	t.Parallel()
-	for name, switches := range answers() {
-		t.Run(name, func(t *testing.T) {
-			inLand(t, switches, func(l *land) {
-				l.config.Routes.Table, l.config.Routes.Exclusive = mainTable, true
-				if _, err := l.api().CreateNatGateway(l.Context(), iaas.CreateVpcNatGateway{Name: "n",
-					SubnetIdentity: emulator.DefaultSubnet, ConfigureDefaultRoute: true}); err != nil {
-					l.Fatal(err)
-				}
-				a := l.join("a", "10.244.1.0/24")
-				l.byHand(mainTable, "10.244.66.0/24", a[0])
-				l.byHand(mainTable, "10.99.0.0/16", a[0])
-				var want []string
-				for i := range 20 {
-					address := l.join(fmt.Sprintf("n%d", i), fmt.Sprintf("10.244.1%02d.0/24", i))
-					want = append(want, fmt.Sprintf("10.244.1%02d.0/24 by %s", i, address[0]))
-				}
-				l.counted()
-				l.begin()
-				if counted := l.counted(); !strings.Contains(counted, "PUT /v1/route-tables/{id}/routes 1") ||
-					strings.Contains(counted, "POST") {
-					l.Errorf("calls: %s", counted)
-				}
-				l.is("routes", l.has(mainTable), "0.0.0.0/0 by something else, 10.244.1.0/24 by "+a[0]+", "+
-					strings.Join(want, ", ")+", 10.99.0.0/16 by "+a[0])
-				l.wait(aPeriod)
-				if writes := l.writes(); len(writes) > 0 {
-					l.Errorf("writes when nothing differs: %v", writes)
-				}
-			})
-		})
-	}
 }
 
 // TestRouteQuota: one refusal is enough, and each node that waits is reported.
@@ -386,31 +343,24 @@ func TestCrashesBetweenRoutes(t *testing.T) {
 	t.Parallel()
 	for writes := range 6 {
 		for _, happened := range []bool{false, true} {
-			for _, exclusive := range []bool{false, true} {
-				if exclusive != (writes == 0) && !tier.Full() {
-					continue // a table of its own is replaced by one write
+			inLand(t, emulator.Switches{}, func(l *land) {
+				l.config.Routes.Table, l.config.Routes.Exclusive = mainTable, true
+				l.byHand(mainTable, "10.244.9.0/24", "10.0.0.200")
+				var want []string
+				for i := range 4 {
+					address := l.join(fmt.Sprintf("n%d", i), fmt.Sprintf("10.244.%d.0/24", i))
+					want = append(want, fmt.Sprintf("10.244.%d.0/24 by %s", i, address[0]))
 				}
-				inLand(t, emulator.Switches{}, func(l *land) {
-					if exclusive {
-						l.config.Routes.Table, l.config.Routes.Exclusive = mainTable, true
-					}
-					l.byHand(mainTable, "10.244.9.0/24", "10.0.0.200")
-					var want []string
-					for i := range 4 {
-						address := l.join(fmt.Sprintf("n%d", i), fmt.Sprintf("10.244.%d.0/24", i))
-						want = append(want, fmt.Sprintf("10.244.%d.0/24 by %s", i, address[0]))
-					}
-					alive := l.network
-					l.network = &failing{next: alive, writes: writes, happened: happened}
-					l.begin()
-					l.wait(aPeriod)
-					l.network = alive
-					l.begin()
-					l.wait(3 * aPeriod)
-					l.is(fmt.Sprintf("routes after a crash at write %d, happened %v, exclusive %v", writes, happened,
-						exclusive), l.has(mainTable), strings.Join(want, ", "))
-				})
-			}
+				alive := l.network
+				l.network = &failing{next: alive, writes: writes, happened: happened}
+				l.begin()
+				l.wait(aPeriod)
+				l.network = alive
+				l.begin()
+				l.wait(aPeriod)
+				l.is(fmt.Sprintf("routes after a crash at write %d, happened %v", writes, happened), l.has(mainTable),
+					strings.Join(want, ", "))
+			})
 		}
 	}
 }
@@ -450,5 +400,55 @@ func TestRoutesAreOff(t *testing.T) {
 	l := newLab(t, emulator.Config{})
 	if l.cloud.Offer().Routes != nil {
 		l.Error("routes are on without being asked for")
+	}
+}
+
+// TestAbandonedRoute: the route of a Node that was deleted while no process ran leads to the Node that has its network
+// now, if that certainly runs on its machine. It does not change if the list of machines lacks some.
+func TestAbandonedRoute(t *testing.T) {
+	t.Parallel()
+	const network, nowhere = "10.244.1.0/24", "10.0.0.200"
+	join := func(l *land) []string { return l.join("a", network) }
+	tests := map[string]struct {
+		join    func(l *land) (addresses []string)
+		changes bool
+	}{
+		"a Node on its machine": {join, true},
+		"a Node with another name than its machine": {func(l *land) []string {
+			address := l.firewall()
+			l.register("a", l.machine("firewall"), []string{address}, network)
+			return []string{address}
+		}, false},
+		"a list that lacks machines": {func(l *land) []string {
+			l.disturb("GET /v1/machines", 0, fault.Effect{Kind: fault.Partial})
+			return join(l)
+		}, false},
+		"beside a Node without a machine": {func(l *land) []string {
+			l.register("ghost", "m-none", nil, "10.244.5.0/24")
+			return join(l)
+		}, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			inLand(t, emulator.Switches{}, func(l *land) {
+				l.byHand(mainTable, network, nowhere)
+				for i := range 20 {
+					l.join(fmt.Sprintf("n%d", i), fmt.Sprintf("10.244.1%02d.0/24", i))
+				}
+				l.begin()
+				l.wait(aPeriod)
+				want := tt.join(l)[0]
+				l.wait(2 * aPeriod)
+				if !tt.changes {
+					want = nowhere
+				}
+				if has := l.has(mainTable); !strings.Contains(has, network+" by "+want) {
+					t.Errorf("routes %s, want %s by %s", has, network, want)
+				}
+				if events := l.events(); strings.Contains(events, "RouteConflict") == tt.changes {
+					t.Errorf("events %s", events)
+				}
+			})
+		})
 	}
 }

@@ -176,9 +176,10 @@ type looks struct {
 }
 
 // Diff implements cloud.LoadBalancers.
-func (l looks) Diff(ctx context.Context, service *corev1.Service, targets cloud.Targets) (cloud.Comparison, error) {
+func (l looks) Diff(ctx context.Context, service *corev1.Service, targets cloud.Targets,
+	settled bool) (cloud.Comparison, error) {
 	defer l.made.Add(1)
-	return l.balancers.Diff(ctx, service, targets)
+	return l.balancers.Diff(ctx, service, targets, settled)
 }
 
 // informer is what client-go's factories make, of an informer of our own.

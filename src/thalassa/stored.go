@@ -7,13 +7,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/audit"
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/storage"
+	"github.com/thalassa-cloud/thalassa-ccm/src/tracing"
 )
 
 // stored implements cloud.Storage.
@@ -101,7 +101,7 @@ const protected = "it is protected from deletion in the cloud"
 
 // DeleteStored implements cloud.Storage.
 func (s *stored) DeleteStored(ctx context.Context, object cloud.StoredObject) error {
-	ctx = audit.WithCause(ctx, fmt.Sprintf("delete orphan: %s %s", object.Kind, object.Name))
+	ctx = tracing.WithCause(ctx, fmt.Sprintf("delete orphan: %s %s", object.Kind, object.Name))
 	if object.Kind == cloud.Snapshot {
 		latest, exists, err := s.storage.Snapshot(ctx, object.Identity, storage.Fresh)
 		if err != nil || !exists || latest.Deleting() {

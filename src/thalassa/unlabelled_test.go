@@ -2,7 +2,6 @@ package thalassa
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -14,8 +13,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/cloud-provider/api"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
@@ -563,11 +562,10 @@ func TestUncertainLoadBalancers(t *testing.T) {
 // settled is settle for a Service that may be refused.
 func (l *lab) settled(web *corev1.Service, nodes []*corev1.Node) (err error) {
 	for range 20 {
-		var again *api.RetryError
-		if _, err = l.ensure(web, nodes); !errors.As(err, &again) {
+		if _, err = l.ensure(web, nodes); cloud.ReasonOf(err).Until == 0 {
 			return err
 		}
-		<-time.After(again.RetryAfter())
+		<-time.After(cloud.ReasonOf(err).Until)
 	}
 	return err
 }

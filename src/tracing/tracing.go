@@ -8,6 +8,8 @@
 //
 // The provider is in the context, and nowhere else. Without one, and for an item that is not sampled, nothing is
 // recorded and nothing is allocated. Spans never contain bodies, headers or credentials.
+//
+// The audit log is made here, too: Write logs each write to a cloud in one line.
 package tracing
 
 import (

@@ -193,7 +193,7 @@ func check(t *testing.T, r Registry, subject Entry) {
 	whole(t, r, subject)
 }
 
-// whole says whether what is about a subject is there: its signature, and two attached documents.
+// whole reports whether what is about a subject is there: its signature, and two attached documents.
 func whole(t *testing.T, r Registry, subject Entry) {
 	t.Helper()
 	if _, err := r.Get(t.Context(), "emulator", signed(subject.Descriptor.Digest)); err != nil {

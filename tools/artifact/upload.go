@@ -21,7 +21,7 @@ var aboutDigest = regexp.MustCompile(`^sha256-[0-9a-f]{64}`)
 // again is what to do about an upload that failed.
 const again = "run it again to go on, after logging in with docker, podman or skopeo if the registry requires that"
 
-// versioned says whether an entry has a tag that people ask for.
+// versioned reports whether an entry has a tag that people ask for.
 func (e Entry) versioned() bool { return e.Tag != "" && !aboutDigest.MatchString(e.Tag) }
 
 // TakenError says that tags would have to be moved. Nothing was uploaded.

@@ -73,7 +73,7 @@ func TestInterruptedPush(t *testing.T) {
 	}
 }
 
-// interrupted interrupts a push and says whether it was done by then.
+// interrupted interrupts a push and reports whether it was done by then.
 func interrupted(t *testing.T, store Store, subject Entry, answer http.HandlerFunc, stop int32) bool {
 	t.Helper()
 	var c cut
@@ -95,7 +95,7 @@ func interrupted(t *testing.T, store Store, subject Entry, answer http.HandlerFu
 	return err == nil
 }
 
-// complete says whether everything that a name stands for is there.
+// complete reports whether everything that a name stands for is there.
 func complete(t *testing.T, got *remote.Descriptor, stop int32) {
 	t.Helper()
 	index, err := got.ImageIndex()

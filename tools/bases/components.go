@@ -20,6 +20,10 @@ type Component struct {
 // Components returns all of them.
 func Components() []Component {
 	return []Component{
+		// Before allocate-node-cidrs, which adds a permission to one of its roles.
+		{"controller-accounts", map[string][]string{"self-managed": nil, "managed-tenant": nil}},
+		{"controller-accounts-ironcore", map[string][]string{"ironcore": nil, "managed-tenant": nil}},
+		{"controller-accounts-managed", map[string][]string{"managed": nil, "ironcore-managed": nil}},
 		{"admission-policy", map[string][]string{"self-managed": nil, "managed-tenant": nil}},
 		{"admission-policy-ironcore", map[string][]string{"ironcore": nil, "managed-tenant": nil}},
 		{"admission-policy-csi", map[string][]string{CSI: nil}},

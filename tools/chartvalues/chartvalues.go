@@ -92,7 +92,7 @@ func (v *Value) read(node *yaml.Node) error {
 	return errors.Join(problems...)
 }
 
-// commented says whether anything in a mapping has a comment.
+// commented reports whether anything in a mapping has a comment.
 func commented(mapping *yaml.Node) bool {
 	for i := 0; i < len(mapping.Content); i += 2 {
 		value := mapping.Content[i+1]

@@ -27,6 +27,7 @@ const WebImage = "ghcr.io/thalassa-cloud/thalassa-ccm/web:0.1.0"
 // programs are the executables of a cluster, by path.
 type programs struct {
 	lab, agents, guest string
+	ironcore           string // a folder
 	// images is a folder with archives: everything that a node has to have. dns and volumes are those with what it has
 	// to have for DNS and for volumes.
 	images, dns, volumes string
@@ -37,7 +38,8 @@ func programsOf(root string) programs {
 	bin := filepath.Join(root, "bin")
 	return programs{
 		lab: filepath.Join(bin, "lab"), agents: filepath.Join(bin, "agents"), guest: filepath.Join(bin, "guest"),
-		images: filepath.Join(StateFolder(root), "images"), dns: filepath.Join(StateFolder(root), "dns"),
+		ironcore: filepath.Join(bin, "ironcore"),
+		images:   filepath.Join(StateFolder(root), "images"), dns: filepath.Join(StateFolder(root), "dns"),
 		volumes: filepath.Join(StateFolder(root), "volumes"),
 	}
 }
@@ -53,11 +55,17 @@ func (c *Cluster) build(ctx context.Context) (programs, error) {
 		if err == nil && c.options.Volumes {
 			err = BuildVolumes(ctx, c.options.Root, c.options.Progress)
 		}
+		if err == nil && c.options.IronCore {
+			_, err = controlplane.BuildIronCore(ctx, c.options.Root, c.options.Progress)
+		}
 		return p, err
 	}
 	needed := []string{p.lab, p.agents, p.guest, p.images}
 	if c.options.DNS {
 		needed = append(needed, filepath.Join(p.dns, dnsName+".tar"))
+	}
+	if c.options.IronCore {
+		needed = append(needed, p.ironcore)
 	}
 	if c.options.Volumes {
 		needed = append(needed, filepath.Join(p.volumes, snapshotDefinitions))
@@ -70,8 +78,8 @@ func (c *Cluster) build(ctx context.Context) (programs, error) {
 	return p, nil
 }
 
-// Build compiles what has changed of all that a cluster without DNS and volumes is made of: seconds, but minutes the
-// first time. It needs no root.
+// Build compiles what has changed of all that a cluster in Thalassa Cloud without DNS and volumes is made of: seconds,
+// but minutes the first time. It needs no root.
 func Build(ctx context.Context, root string, progress func(string)) error {
 	if _, err := controlplane.Build(ctx, root, progress); err != nil {
 		return err

@@ -49,6 +49,8 @@ func TestLacking(t *testing.T) {
 		{"not initialised, as no program does", node(taintUninitialized, ready), usable{ready: true}, ""},
 		{"not ready", node("", not, routed), all, "no network"},
 		{"not ready, as it has no networks", node(taintUninitialized, not), usable{}, ""},
+		{"ready, and not yet without the taint", node(corev1.TaintNodeNotReady, ready, routed), all,
+			"still has the taint"},
 		{"silent", node(""), usable{ready: true}, "has not said"},
 		{"without a route", node("", ready, cut), all, "quota"},
 		{"nothing known of routes", node("", ready), all, "no route"},

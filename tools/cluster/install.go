@@ -126,18 +126,21 @@ func (u usable) lacking(node *corev1.Node) error {
 	for _, condition := range node.Status.Conditions {
 		conditions[condition.Type] = condition
 	}
-	uninitialised := slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
-		return t.Key == taintUninitialized
-	})
+	tainted := func(key string) bool {
+		return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == key })
+	}
 	ready, reported := conditions[corev1.NodeReady]
 	route := conditions[corev1.NodeNetworkUnavailable]
 	switch {
-	case u.initialised && uninitialised:
+	case u.initialised && tainted(taintUninitialized):
 		return fmt.Errorf("node %s is not initialised", node.Name)
 	case u.ready && !reported:
 		return fmt.Errorf("node %s has not said whether it is ready", node.Name)
 	case u.ready && ready.Status != corev1.ConditionTrue:
 		return fmt.Errorf("node %s is not ready: %s", node.Name, ready.Message)
+	case u.ready && tainted(corev1.TaintNodeNotReady):
+		// The node life cycle controller removes it a moment after the kubelet has reported that the node is ready.
+		return fmt.Errorf("node %s is ready, and still has the taint %s", node.Name, corev1.TaintNodeNotReady)
 	case u.routed && route.Status != corev1.ConditionFalse:
 		return fmt.Errorf("node %s has no route to its pods: %s", node.Name, route.Message)
 	}

@@ -42,7 +42,7 @@ type family struct {
 	lastMachine, lastPublic    netip.Addr
 }
 
-// ironcore is an API server with stand-ins for IronCore's definitions and components, and with real permissions.
+// ironcore is IronCore with what plays its machine pool and its network provider, and with real permissions.
 type ironcore struct {
 	cluster  *Cluster
 	control  *controlplane.ControlPlane
@@ -65,7 +65,7 @@ func families() []*family {
 	return all
 }
 
-// start starts the API server, at the client's address, and what plays the components of IronCore.
+// start starts IronCore, at the client's address, and what plays its machine pool and its network provider.
 func (i *ironcore) start(ctx context.Context) (err error) {
 	c := i.cluster
 	i.families, i.given = families(), map[ironcorelab.Claim]netip.Addr{}
@@ -82,13 +82,13 @@ func (i *ironcore) start(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	c.say("IronCore (API server with stand-ins for its definitions and components) answers at %s; machines are in "+
-		"namespaces that begin with %s-", i.control.Config().Host, c.plane.Name())
+	c.say("IronCore (API server, controller manager, stand-ins for machines and network) answers at %s; machines are "+
+		"in namespaces that begin with %s-", i.control.Config().Host, c.plane.Name())
 	return nil
 }
 
 func (i *ironcore) addNamespace(ctx context.Context) error {
-	if err := ironcorelab.Install(ctx, i.control.Config()); err != nil {
+	if err := ironcorelab.Serve(ctx, i.control, i.cluster.programs.ironcore); err != nil {
 		return err
 	}
 	clients, err := kubernetes.NewForConfig(i.control.Config())
@@ -102,8 +102,8 @@ func (i *ironcore) addNamespace(ctx context.Context) error {
 	return nil
 }
 
-// startComponents starts what plays the components of IronCore, and creates a Network, and Prefixes for internal load
-// balancers.
+// startComponents starts what plays the machine pool and the network provider, and creates a Network, and Prefixes for
+// internal load balancers.
 func (i *ironcore) startComponents(ctx context.Context) (err error) {
 	c := i.cluster
 	var options ironcorenet.Options
@@ -131,7 +131,7 @@ func (i *ironcore) startComponents(ctx context.Context) (err error) {
 
 // address chooses the addresses of public load balancers.
 func (i *ironcore) address(claim ironcorelab.Claim) netip.Addr {
-	if !claim.Public || i.given[claim].IsValid() {
+	if i.given[claim].IsValid() {
 		return i.given[claim]
 	}
 	for _, family := range i.families {
@@ -215,7 +215,7 @@ func (i *ironcore) setPower(ctx context.Context, name string, on bool) error {
 // route is not called: routes are the cloud controller manager's.
 func (*ironcore) route(context.Context, netns.Event, []string) error { return errOwnNetworks }
 
-// IronCore is what plays the components of IronCore; nil in a cluster in Thalassa Cloud.
+// IronCore is what plays the machine pool and the network provider of IronCore; nil in a cluster in Thalassa Cloud.
 func (c *Cluster) IronCore() *ironcorelab.Lab {
 	if c.ironcore == nil {
 		return nil

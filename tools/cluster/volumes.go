@@ -16,6 +16,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/definition"
+	guest "github.com/thalassa-cloud/thalassa-ccm/tools/machine"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/sidecar"
 )
 
@@ -26,6 +27,9 @@ const (
 	VolumesDriver = "csi.k8s.thalassa.cloud"
 	// VolumesClass is the default StorageClass, and the VolumeSnapshotClass.
 	VolumesClass = "tc-block"
+	// DeviceDirectory is the flag --device-directory of the node plug-in: loop devices have no serial numbers in sysfs,
+	// and have them in this folder of their machine.
+	DeviceDirectory = guest.DiskFolder
 
 	snapshotDefinitions = "snapshots.yaml"
 )
@@ -133,6 +137,7 @@ func (c *Cluster) VolumesValues() (map[string]any, error) {
 		"snapshots": map[string]any{"enabled": true, "controller": map[string]any{"enabled": true},
 			"classes": []any{map[string]any{"name": VolumesClass, "default": true}}},
 		"storageClasses": []any{map[string]any{"name": VolumesClass, "volumeType": "block", "default": true}},
+		"node":           map[string]any{"extraArgs": map[string]any{"device-directory": DeviceDirectory}},
 	}
 	maps.Copy(values, c.cloud.values(nil))
 	return values, nil

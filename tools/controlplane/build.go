@@ -58,6 +58,19 @@ func BuildCoreDNS(ctx context.Context, root string, progress func(string)) (path
 	return builder{name: "CoreDNS", module: "coredns", program: "coredns", pkg: "."}.run(ctx, root, progress)
 }
 
+// BuildIronCore does the same for the API server and the controller manager of IronCore: it compiles those that
+// tools/lab/ironcore pins into the folder bin/ironcore, whose path it returns.
+func BuildIronCore(ctx context.Context, root string, progress func(string)) (path string, err error) {
+	return builder{name: "IronCore", module: "lab/ironcore", program: "ironcore/", pkg: "tool", made: true}.
+		run(ctx, root, progress)
+}
+
+// BuildKustomize does the same for the oldest kustomize that overlays support: it compiles the one that tools/kustomize
+// pins into bin/kustomize.
+func BuildKustomize(ctx context.Context, root string, progress func(string)) (path string, err error) {
+	return builder{name: "kustomize", module: "kustomize", program: "kustomize", pkg: "tool"}.run(ctx, root, progress)
+}
+
 // run builds in the repository at root, and says in an error what was being built.
 func (b builder) run(ctx context.Context, root string, progress func(string)) (path string, err error) {
 	b.root, b.progress, b.first, b.every = root, progress, firstReport, reportEvery

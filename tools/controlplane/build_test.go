@@ -23,9 +23,10 @@ func fakeRepo(t *testing.T, mod, script string) string {
 	t.Helper()
 	root := t.TempDir()
 	files := map[string]string{"tools/lab/go.mod": mod, "tools/lab/k8s-1.98.mod": "require k8s.io/kubernetes v1.98.7\n",
-		"tools/sidecars/go.mod": "module sidecars\n",
-		"tools/coredns/go.mod":  "module coredns\n", "tools/conformance/suite/go.mod": "module suite\n",
-		"path/go": "#!/bin/sh\n" + script}
+		"tools/sidecars/go.mod": "module sidecars\n", "tools/kustomize/go.mod": "module kustomize\n",
+		"tools/coredns/go.mod": "module coredns\n", "tools/conformance/suite/go.mod": "module suite\n",
+		"tools/lab/ironcore/go.mod": "module ironcore\n",
+		"path/go":                   "#!/bin/sh\n" + script}
 	for name, content := range files {
 		path := filepath.Join(root, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -51,7 +52,9 @@ func TestBuildCallsTheGoTool(t *testing.T) {
 		"agents":    {BuildAgents, "lab", "./agents", "version.gitMinor=99 "},
 		"sidecars/": {BuildSidecars, "sidecars", "tool", "-ldflags\n-s -w\n"},
 		"suite/":    {BuildSuite, "conformance/suite", "tool", "-ldflags\n-s -w\n"},
+		"ironcore/": {BuildIronCore, "lab/ironcore", "tool", "-ldflags\n-s -w\n"},
 		"coredns":   {BuildCoreDNS, "coredns", ".", "-ldflags\n-s -w\n"},
+		"kustomize": {BuildKustomize, "kustomize", "tool", "-ldflags\n-s -w\n"},
 	} {
 		path, err := tt.build(t.Context(), root, nil)
 		if err != nil {

@@ -51,7 +51,7 @@ type ControlPlane struct {
 	options     Options
 	layout      layout
 	credentials *credentials
-	port        *port.Reservation
+	ports       []*port.Reservation
 	admin       *rest.Config
 	stop        func() error
 
@@ -140,11 +140,18 @@ func (c *ControlPlane) choosePort() (err error) {
 		c.layout.server = netip.AddrPortFrom(c.options.Address, c.options.Port)
 		return nil
 	}
-	if c.port, err = port.Reserve(c.options.Address); err != nil {
-		return err
+	c.layout.server, err = c.reserve()
+	return err
+}
+
+// reserve returns a free port at the address of the API server.
+func (c *ControlPlane) reserve() (netip.AddrPort, error) {
+	reserved, err := port.Reserve(c.options.Address)
+	if err != nil {
+		return netip.AddrPort{}, err
 	}
-	c.layout.server = c.port.Addr()
-	return nil
+	c.ports = append(c.ports, reserved)
+	return reserved.Addr(), nil
 }
 
 func (c *ControlPlane) makeCredentials() error {
@@ -201,10 +208,15 @@ func (c *ControlPlane) startClients(ctx context.Context) error {
 	return c.run(ctx, Scheduler, clientFlags(config))
 }
 
-// run starts one component. It gets next to nothing of our environment, so that a proxy setting
-// or a KUBECONFIG of the user changes nothing.
+// run starts one component of the lab.
 func (c *ControlPlane) run(ctx context.Context, name string, flags []string) error {
-	line := slices.Concat(c.options.Enter, []string{c.options.Binary, name}, flags, c.options.Flags[name])
+	return c.startProgram(ctx, name, []string{c.options.Binary, name}, flags)
+}
+
+// startProgram starts a component. It gets next to nothing of our environment, so that a proxy setting
+// or a KUBECONFIG of the user changes nothing.
+func (c *ControlPlane) startProgram(ctx context.Context, name string, program, flags []string) error {
+	line := slices.Concat(c.options.Enter, program, flags, c.options.Flags[name])
 	p, err := process.Start(context.WithoutCancel(ctx), process.Spec{
 		Name:    name,
 		Path:    line[0],
@@ -280,7 +292,7 @@ func (p *component) ended() error {
 	return fmt.Errorf("%s (pid %d) ended by itself, without an error; its last lines:\n%s", p.name, p.PID(), p.Tail())
 }
 
-// Stop ends all components, the API server before etcd, and frees the port. A component that does
+// Stop ends all components, the API server before etcd, and frees the ports. A component that does
 // not end within a few seconds is killed; nothing here needs more time. The error is that
 // of Err from before the stop, and of processes that cannot even be killed. The folder is left
 // for the caller to read and remove. Further calls return the same error.
@@ -297,8 +309,8 @@ func (c *ControlPlane) stopAll() error {
 			errs = append(errs, err)
 		}
 	}
-	if c.port != nil {
-		errs = append(errs, c.port.Release())
+	for _, reserved := range c.ports {
+		errs = append(errs, reserved.Release())
 	}
 	return errors.Join(errs...)
 }

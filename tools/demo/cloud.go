@@ -31,7 +31,7 @@ const (
 
 // cloud is where the servers and the load balancers of the story are.
 type cloud interface {
-	// programs are the names of the programs that it needs, as in bin/.
+	// programs are the names of the programs that it needs, or of folders with them, as in bin/.
 	programs() []string
 	// start starts it and prints where it answers.
 	start(ctx context.Context, s *stage) error

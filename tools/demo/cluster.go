@@ -82,7 +82,7 @@ func until(ctx context.Context, what string, check func(context.Context) (bool, 
 	})
 }
 
-// initialised says whether the cloud controller manager is done with the node.
+// initialised reports whether the cloud controller manager is done with the node.
 func initialised(node *corev1.Node) bool {
 	for _, taint := range node.Spec.Taints {
 		if taint.Key == cloudproviderapi.TaintExternalCloudProvider {

@@ -26,7 +26,7 @@ func (s *stage) removeExample(ctx context.Context) error {
 	return errors.Join(gone, ignoreNotFound(deployments.Delete(ctx, webName, metav1.DeleteOptions{})))
 }
 
-// restarted says whether a container of the pod has ended at least once.
+// restarted reports whether a container of the pod has ended at least once.
 func restarted(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(status corev1.ContainerStatus) bool {
 		return status.RestartCount > 0

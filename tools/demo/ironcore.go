@@ -29,11 +29,13 @@ const (
 	ironcoreUser = "thalassa-ccm"
 	// ironcoreSecret has the kubeconfig of that user.
 	ironcoreSecret = "ironcore-kubeconfig"
+	// ironcoreFolder is the folder of IronCore's programs in bin/.
+	ironcoreFolder = "ironcore"
 	// ironcoreClass is the MachineClass of the demo's servers.
 	ironcoreClass = "small"
 )
 
-// ironcore is an API server with stand-ins for IronCore's definitions and components, and with real permissions.
+// ironcore is IronCore with what plays its machine pool and its network provider, and with real permissions.
 type ironcore struct {
 	control    *controlplane.ControlPlane
 	lab        *ironcorelab.Lab
@@ -41,26 +43,26 @@ type ironcore struct {
 	kubeconfig string // path of the kubeconfig of the cloud controller manager
 }
 
-// programs are none: the stand-ins of IronCore's components are part of the demo.
-func (*ironcore) programs() []string { return nil }
+// programs are those of IronCore. What plays the others of its components is part of the demo.
+func (*ironcore) programs() []string { return []string{ironcoreFolder} }
 
 func (c *ironcore) start(ctx context.Context, s *stage) (err error) {
 	if c.control, err = s.startControlPlane(ctx, "the IronCore API", "ironcore"); err != nil {
 		return err
 	}
-	if err := ironcorelab.Install(ctx, c.control.Config()); err != nil {
+	if err := ironcorelab.Serve(ctx, c.control, s.programs.path(ironcoreFolder)); err != nil {
 		return err
 	}
 	if err := c.startComponents(ctx, s); err != nil {
 		return err
 	}
 	host, port := c.control.Address()
-	s.printer.say("IronCore (API server with stand-ins for its definitions and components) answers at https://%s:%d",
-		host, port)
+	s.printer.say("IronCore (API server, controller manager, stand-ins for machines and network) answers at "+
+		"https://%s:%d", host, port)
 	return c.permit(ctx, s)
 }
 
-// startComponents starts the stand-ins for IronCore's components, in a namespace with a Network.
+// startComponents starts what plays the machine pool and the network provider, in a namespace with a Network.
 func (c *ironcore) startComponents(ctx context.Context, s *stage) (err error) {
 	clients, err := kubernetes.NewForConfig(c.control.Config())
 	if err != nil {

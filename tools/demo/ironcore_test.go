@@ -33,7 +33,7 @@ func TestIronCoreStory(t *testing.T) {
 	inOrder(t, out.String(),
 		`== Building the programs`,
 		`Kubernetes v1\.\d+\.\d+ answers at https://127\.0\.0\.1:\d+`,
-		`IronCore \(API server with stand-ins .*\) answers at https://127\.0\.0\.1:\d+`,
+		`IronCore \(API server, controller manager, .*\) answers at https://127\.0\.0\.1:\d+`,
 		`helm install thalassa-ccm .* --set cloud=ironcore,part=cloud`,
 		`Server demo-control-plane \(127\.\d+\.\d+\.\d+, zone nl-01a\) .*tainted`,
 		`Server demo-worker-1 `, `Server demo-worker-2 `,

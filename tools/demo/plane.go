@@ -60,7 +60,7 @@ func (p *plane) serverAddress() netip.Addr {
 
 // address chooses the IPv4 addresses of load balancers.
 func (p *plane) address(claim ironcorelab.Claim) netip.Addr {
-	if !claim.Public || claim.Family != corev1.IPv4Protocol {
+	if claim.Family != corev1.IPv4Protocol {
 		return netip.Addr{}
 	}
 	if _, known := p.addresses[claim]; !known {

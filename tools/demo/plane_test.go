@@ -33,23 +33,20 @@ func newTestPlane(t *testing.T) *plane {
 // TestPlaneAddresses: a load balancer keeps its address, which no other one and no server has.
 func TestPlaneAddresses(t *testing.T) {
 	p := newTestPlane(t)
-	claim := func(name string, family corev1.IPFamily, public bool) ironcorelab.Claim {
-		return ironcorelab.Claim{Kind: "LoadBalancer", Namespace: "demo", Name: name, Family: family, Public: public}
+	claim := func(name string, family corev1.IPFamily) ironcorelab.Claim {
+		return ironcorelab.Claim{Kind: "LoadBalancer", Namespace: "demo", Name: name, Family: family}
 	}
-	one := p.address(claim("one", corev1.IPv4Protocol, true))
-	if again := p.address(claim("one", corev1.IPv4Protocol, true)); again != one || !p.Network().Contains(one) {
+	one := p.address(claim("one", corev1.IPv4Protocol))
+	if again := p.address(claim("one", corev1.IPv4Protocol)); again != one || !p.Network().Contains(one) {
 		t.Errorf("addresses %s and %s, want the same one of %s", one, again, p.Network())
 	}
-	given := map[netip.Addr]bool{one: true, p.address(claim("two", corev1.IPv4Protocol, true)): true,
+	given := map[netip.Addr]bool{one: true, p.address(claim("two", corev1.IPv4Protocol)): true,
 		p.serverAddress(): true, p.serverAddress(): true}
 	if len(given) != 4 {
 		t.Errorf("different addresses: %v, want 4", given)
 	}
-	for _, other := range []ironcorelab.Claim{claim("one", corev1.IPv6Protocol, true),
-		claim("one", corev1.IPv4Protocol, false)} {
-		if address := p.address(other); address.IsValid() {
-			t.Errorf("address for %+v: %s, want that the lab chooses", other, address)
-		}
+	if address := p.address(claim("one", corev1.IPv6Protocol)); address.IsValid() {
+		t.Errorf("the IPv6 address is %s, want that the lab chooses", address)
 	}
 }
 
@@ -59,7 +56,7 @@ func TestPlaneServes(t *testing.T) {
 	lb := &networkingv1alpha1.LoadBalancer{ObjectMeta: metav1.ObjectMeta{Name: "lb", UID: "lb"}}
 	lb.Spec.Ports = []networkingv1alpha1.LoadBalancerPort{{Port: 8053, Protocol: ptr.To(corev1.ProtocolUDP)},
 		{Port: 8080, Protocol: ptr.To(corev1.ProtocolTCP)}}
-	address := p.address(ironcorelab.Claim{Name: "lb", Family: corev1.IPv4Protocol, Public: true})
+	address := p.address(ironcorelab.Claim{Name: "lb", Family: corev1.IPv4Protocol})
 	lb.Status.IPs = []commonv1alpha1.IP{{Addr: address}}
 	if at, problem := p.served(lb); at != "" || problem == "" {
 		t.Errorf("served at %q before Balance, problem %q", at, problem)

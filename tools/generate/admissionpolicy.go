@@ -26,11 +26,16 @@ const judged = 1000
 // policyMatch keeps the policy's cost away from everything but Services with an annotation under the prefix. Their
 // status, which the cloud controller manager writes, is another resource.
 const policyMatch = `matchConstraints:
+  # The defaults: a second server-side applier would conflict about what the API server completes.
+  matchPolicy: Equivalent
+  namespaceSelector: {}
+  objectSelector: {}
   resourceRules:
     - apiGroups: [""]
       apiVersions: [v1]
       operations: [CREATE, UPDATE]
       resources: [services]
+      scope: "*"
 matchConditions:
   - name: annotated
     expression: >-

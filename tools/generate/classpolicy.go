@@ -16,11 +16,16 @@ const classNote = `# Made by "make generate" from the parameters that src/csi/vo
 # snapshots with the same parameters, and an event of the claim or of the snapshot has the reason.
 failurePolicy: Ignore
 matchConstraints:
+  # The defaults: a second server-side applier would conflict about what the API server completes.
+  matchPolicy: Equivalent
+  namespaceSelector: {}
+  objectSelector: {}
   resourceRules:
     - apiGroups: [GROUP]
       apiVersions: [v1]
       operations: [OPERATIONS]
       resources: [RESOURCE]
+      scope: "*"
 matchConditions:
   - name: ours
     expression: object.FIELD == DRIVER

@@ -41,7 +41,8 @@ func ironcoreCases() map[string]bool {
 		cases[file] = false
 	}
 	for _, line := range []string{
-		"prefixName: internal", "prefixName: ''", "prefixName: null", "prefixName: " + strings.Repeat("a", 253),
+		"prefixName: internal", "prefixNameIPv6: internal6", "prefixName: ''", "prefixName: null",
+		"prefixName: " + strings.Repeat("a", 253),
 		"namespace: a", "loadBalancer: null", "loadBalancer: {drift: report}", "loadBalancer: {drift: ''}",
 		"loadBalancer: {removeOrphans: true, creationPollTimeout: 86400}",
 		"instancesV2: {maxRemovals: 0, dryRun: true}",
@@ -50,7 +51,8 @@ func ironcoreCases() map[string]bool {
 		cases[good+line] = true
 	}
 	for _, line := range []string{
-		"prefixName: A", "prefixName: a_b", "prefixName: " + strings.Repeat("a", 254), "prefixName: 5",
+		"prefixName: A", "prefixName: a_b", "prefixNameIPv6: A", "prefixName: " + strings.Repeat("a", 254),
+		"prefixName: 5",
 		"namespace: a.b", "namespace: " + strings.Repeat("a", 64), "network: a", "loadBalancer: {drift: Report}",
 		"loadBalancer: {removeOrphans: 'true'}", "loadBalancer: {creationPollTimeout: 0}",
 		"loadBalancer: {driftPeriod: 60}", "instancesV2: {maxRemovals: 101}", "instancesV2: {removalWindow: 59}",

@@ -52,7 +52,7 @@ func TestConfigPageWithoutEnvironment(t *testing.T) {
 // validator is the check of a program of files at a path.
 type validator func(path string, from cloud.Environment, files bool) (effective []byte, problems []string)
 
-// verdict says whether the program accepts a file, without reading what it refers to.
+// verdict reports whether the program accepts a file, without reading what it refers to.
 func (v validator) verdict(t *testing.T, file string) error {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "cloud-config.yaml")

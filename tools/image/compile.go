@@ -54,7 +54,7 @@ func Compile(ctx context.Context, root string, p Program, on v1.Platform, s Stam
 	return nil
 }
 
-// changesOutput says whether a variable of the environment is one that compile sets itself.
+// changesOutput reports whether a variable of the environment is one that compile sets itself.
 func changesOutput(variable string) bool {
 	name, _, _ := strings.Cut(variable, "=")
 	return slices.Contains([]string{

@@ -2,16 +2,17 @@ package ironcorelab
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"net/netip"
 	"slices"
 
 	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/simulator/role"
 )
@@ -32,6 +33,7 @@ func (l *Lab) reconcileBalancer(ctx context.Context, i item) error {
 		if !held || !l.passed(i, "end", l.options.Deletion) {
 			return nil
 		}
+		delete(l.types, lb.UID)
 		lb.Finalizers = without(lb.Finalizers, role.BalancerFinalizer)
 		_, err := balancers.Update(ctx, lb, metav1.UpdateOptions{})
 		return written("removing the finalizer of the load balancer", err)
@@ -45,10 +47,7 @@ func (l *Lab) reconcileBalancer(ctx context.Context, i item) error {
 
 // serveBalancer does what a load balancer needs that stays.
 func (l *Lab) serveBalancer(ctx context.Context, i item, lb *networkingv1alpha1.LoadBalancer) error {
-	if err := l.generatePrefixes(ctx, lb, "LoadBalancer", lb.Spec.IPs, nil); err != nil {
-		return err
-	}
-	if err := l.route(ctx, i, lb); err != nil {
+	if err := l.fixType(lb); err != nil {
 		return err
 	}
 	if err := l.provisionBalancer(ctx, i, lb); err != nil {
@@ -57,11 +56,26 @@ func (l *Lab) serveBalancer(ctx context.Context, i item, lb *networkingv1alpha1.
 	return l.balance(ctx, i, lb)
 }
 
+// fixType refuses a load balancer whose type has changed, for as long as that is so, with the error of apinetlet: a
+// load balancer of ironcore-net keeps the type, the addresses, the ports and the destinations that it had.
+func (l *Lab) fixType(lb *networkingv1alpha1.LoadBalancer) error {
+	made, known := l.types[lb.UID]
+	if !known {
+		l.types[lb.UID] = lb.Spec.Type
+		return nil
+	}
+	if made == lb.Spec.Type {
+		return nil
+	}
+	return apierrors.NewInvalid(schema.GroupKind{Group: "core.apinet.ironcore.dev", Kind: "LoadBalancer"},
+		string(lb.UID), field.ErrorList{field.Invalid(field.NewPath("spec", "type"), lb.Spec.Type,
+			validation.FieldImmutableErrorMsg)})
+}
+
 // provisionBalancer is the network provider: it writes the addresses.
 func (l *Lab) provisionBalancer(ctx context.Context, i item, lb *networkingv1alpha1.LoadBalancer) error {
 	public := func(family corev1.IPFamily) netip.Addr {
-		return l.address(lb.UID, "public "+string(family), Claim{Kind: "LoadBalancer", Namespace: lb.Namespace,
-			Name: lb.Name, Family: family, Public: true})
+		return l.address(lb.UID, Claim{Kind: "LoadBalancer", Namespace: lb.Namespace, Name: lb.Name, Family: family})
 	}
 	addresses := role.BalancerAddresses(lb, public, l.allocatedFor(lb))
 	if slices.Equal(addresses, lb.Status.IPs) {
@@ -79,32 +93,17 @@ func (l *Lab) provisionBalancer(ctx context.Context, i item, lb *networkingv1alp
 	return written("writing the addresses of the load balancer", err)
 }
 
-// route is the controller of load balancers: it writes the routing of one with a selector.
-func (l *Lab) route(ctx context.Context, i item, lb *networkingv1alpha1.LoadBalancer) error {
-	network, err := l.caches.networks.Networks(i.namespace).Get(lb.Spec.NetworkRef.Name)
-	if err != nil || lb.Spec.NetworkInterfaceSelector == nil {
-		return nil //nolint:nilerr // it waits for the Network
+// address returns the address from outside of the network that an object has.
+func (l *Lab) address(owner types.UID, claim Claim) netip.Addr {
+	if l.options.Address != nil {
+		if a := l.options.Address(claim); a.IsValid() {
+			return a
+		}
 	}
-	nics, _ := l.caches.interfaces.NetworkInterfaces(i.namespace).List(labels.Everything())
-	routing := role.Routing(lb, network, nics)
-	now, err := l.caches.routings.LoadBalancerRoutings(i.namespace).Get(i.name)
-	if err == nil && now.NetworkRef == routing.NetworkRef && metav1.IsControlledBy(now, lb) &&
-		same(now.Destinations, routing.Destinations) {
-		l.settled(i, "routing")
-		return nil
+	length := 32
+	if claim.Family == corev1.IPv6Protocol {
+		length = 128
 	}
-	if !l.passed(i, "routing", l.options.Routing) {
-		return nil
-	}
-	body, err := json.Marshal(routing)
-	if err != nil {
-		return fmt.Errorf("encoding the routing of the load balancer: %w", err)
-	}
-	force := true
-	_, err = l.client.NetworkingV1alpha1().LoadBalancerRoutings(i.namespace).Patch(ctx, i.name, types.ApplyPatchType,
-		body, metav1.PatchOptions{FieldManager: role.RoutingManager, Force: &force})
-	if err == nil {
-		l.settled(i, "routing")
-	}
-	return written("applying the routing of the load balancer", err)
+	of := role.Range{Use: role.Public, Family: claim.Family}
+	return l.pool.Allocate(owner, string(claim.Family), of, length).Addr()
 }

@@ -21,7 +21,6 @@ import (
 type caches struct {
 	factory    externalversions.SharedInformerFactory
 	machines   compute.MachineLister
-	pools      compute.MachinePoolLister
 	networks   networking.NetworkLister
 	interfaces networking.NetworkInterfaceLister
 	balancers  networking.LoadBalancerLister
@@ -36,19 +35,18 @@ func (l *Lab) watch(ctx context.Context) error {
 	compute, networking := factory.Compute().V1alpha1(), factory.Networking().V1alpha1()
 	ipam := factory.Ipam().V1alpha1()
 	l.caches = caches{
-		factory: factory, machines: compute.Machines().Lister(), pools: compute.MachinePools().Lister(),
+		factory: factory, machines: compute.Machines().Lister(),
 		networks: networking.Networks().Lister(), interfaces: networking.NetworkInterfaces().Lister(),
 		balancers: networking.LoadBalancers().Lister(), routings: networking.LoadBalancerRoutings().Lister(),
 		prefixes: ipam.Prefixes().Lister(),
 	}
 	for informer, changed := range map[cache.SharedIndexInformer]func(metav1.Object){
 		compute.Machines().Informer():                l.machineChanged,
-		compute.MachinePools().Informer():            func(metav1.Object) { l.addMachines() },
 		networking.Networks().Informer():             l.networkChanged,
 		networking.NetworkInterfaces().Informer():    l.interfaceChanged,
 		networking.LoadBalancers().Informer():        func(o metav1.Object) { l.add("LoadBalancer", o) },
 		networking.LoadBalancerRoutings().Informer(): func(o metav1.Object) { l.add("LoadBalancer", o) },
-		ipam.Prefixes().Informer():                   l.prefixChanged,
+		ipam.Prefixes().Informer():                   l.addOwner,
 	} {
 		if _, err := informer.AddEventHandler(handler(changed)); err != nil {
 			return fmt.Errorf("watching the objects of IronCore: %w", err)
@@ -100,14 +98,6 @@ func (l *Lab) machineChanged(o metav1.Object) {
 	}
 }
 
-// addMachines adds all machines: a pool has changed.
-func (l *Lab) addMachines() {
-	machines, _ := l.caches.machines.List(labels.Everything()) // a cache has no errors
-	for _, m := range machines {
-		l.add("Machine", m)
-	}
-}
-
 func (l *Lab) networkChanged(o metav1.Object) {
 	l.add("Network", o)
 	l.addBalancers(o.GetNamespace(), o.GetName())
@@ -131,17 +121,6 @@ func (l *Lab) addBalancers(namespace, network string) {
 	for _, lb := range balancers {
 		if lb.Spec.NetworkRef.Name == network {
 			l.add("LoadBalancer", lb)
-		}
-	}
-}
-
-func (l *Lab) prefixChanged(o metav1.Object) {
-	l.addOwner(o)
-	prefixes, _ := l.caches.prefixes.Prefixes(o.GetNamespace()).List(labels.Everything())
-	l.add("Prefix", o)
-	for _, p := range prefixes { // which may have waited for their parent
-		if p.Spec.ParentRef != nil && p.Spec.ParentRef.Name == o.GetName() {
-			l.add("Prefix", p)
 		}
 	}
 }

@@ -48,11 +48,6 @@ func (l *Lab) reconcileInterface(ctx context.Context, i item) error {
 		return l.gone(i, err)
 	}
 	nic := cached.DeepCopy()
-	if nic.DeletionTimestamp == nil {
-		if err := l.generatePrefixes(ctx, nic, "NetworkInterface", nic.Spec.IPs, nic.Spec.Prefixes); err != nil {
-			return err
-		}
-	}
 	if l.attach(i, nic) {
 		_, err := l.client.NetworkingV1alpha1().NetworkInterfaces(i.namespace).Update(ctx, nic, metav1.UpdateOptions{})
 		return written("attaching the network interface", err)
@@ -145,8 +140,8 @@ func (l *Lab) virtualIP(nic *networkingv1alpha1.NetworkInterface) *commonv1alpha
 	if nic.Spec.VirtualIP == nil {
 		return nil
 	}
-	return commonv1alpha1.NewIPPtr(l.address(nic.UID, "virtual", Claim{Kind: "NetworkInterface",
-		Namespace: nic.Namespace, Name: nic.Name, Family: corev1.IPv4Protocol, Public: true}))
+	return commonv1alpha1.NewIPPtr(l.address(nic.UID, Claim{Kind: "NetworkInterface", Namespace: nic.Namespace,
+		Name: nic.Name, Family: corev1.IPv4Protocol}))
 }
 
 // allocatedFor returns what is allocated for the Prefixes that an object controls.

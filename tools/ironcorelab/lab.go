@@ -1,18 +1,19 @@
-// Package ironcorelab makes IronCore of any API server: Install adds custom resource definitions that stand in for
-// the aggregated API server of IronCore, and Start does what IronCore's own components do with the objects. It
-// schedules and runs machines, makes their network interfaces available, gives addresses to load balancers and
-// allocates prefixes, all with delays that the options choose.
+// Package ironcorelab is IronCore on this machine. Serve makes a control plane serve the API of IronCore: it starts the
+// API server and the controller manager of IronCore, which tools/lab/ironcore pins. Start plays what these two do not
+// do: the agent of a machine pool, which runs machines (the machinepoollet), and the network provider, which makes
+// network interfaces available and gives addresses to load balancers (ironcore-net and its apinetlet). Both take the
+// time that the options choose.
 //
-//	err := ironcorelab.Install(ctx, config)
-//	lab, err := ironcorelab.Start(ctx, config, ironcorelab.Options{Namespace: "shoot", Network: "nodes"})
+//	err := ironcorelab.Serve(ctx, plane, "")
+//	lab, err := ironcorelab.Start(ctx, plane.Config(), ironcorelab.Options{Namespace: "shoot", Network: "nodes"})
 //	defer lab.Stop()
 //	err = lab.AddNetwork(ctx)
 //	err = lab.AddMachine(ctx, role.Machine{Name: "a", Addresses: []netip.Addr{address}})
 //
-// It reacts to all objects of one namespace, also to those that others create, and to machine pools. What it decides is
-// in src/ironcore/simulator/role, which the server in memory uses, too. Not played are volumes, virtual IPs as objects,
-// NAT gateways and network policies. The garbage collector of the control plane deletes generated objects. It looks for
-// new kinds every 30 seconds.
+// The controller manager schedules machines, generates their network interfaces, generates and allocates Prefixes, and
+// writes the routing of load balancers that have a selector. Start reacts to all objects of one namespace, also to
+// those that others create. What it decides is in src/ironcore/simulator/role, which the server in memory uses, too.
+// Not played are volumes, virtual IPs as objects, NAT gateways and network policies.
 package ironcorelab
 
 import (
@@ -22,6 +23,7 @@ import (
 	"sync"
 	"time"
 
+	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
 	"github.com/ironcore-dev/ironcore/client-go/ironcore/versioned"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -37,12 +39,12 @@ type Options struct {
 	Namespace, Network string
 
 	// Boot is the time until a machine runs, Provision the time until a network interface, its prefixes or a load
-	// balancer are ready, Deletion the time until finalizers are removed from what is deleted, and Routing the time
-	// until the destinations of a load balancer with a selector follow the network interfaces.
-	Boot, Provision, Deletion, Routing time.Duration
+	// balancer are ready, and Deletion the time until finalizers are removed from what is deleted, which can be minutes
+	// in a real installation.
+	Boot, Provision, Deletion time.Duration
 
-	// Address chooses the addresses that the objects do not contain. One that is not valid, or no function, leaves the
-	// choice to the lab.
+	// Address chooses addresses that clients from outside of the network reach. One that is not valid, or no function,
+	// leaves the choice to the lab.
 	Address func(Claim) netip.Addr
 	// DataPlane sends the traffic. It may be nil.
 	DataPlane DataPlane
@@ -50,16 +52,14 @@ type Options struct {
 	Report func(error)
 }
 
-// Claim is the need of one address.
+// Claim is the need of one address from outside of the network.
 type Claim struct {
 	// Kind is LoadBalancer or NetworkInterface; Namespace and Name are those of the object that gets the address.
 	Kind, Namespace, Name string
 	Family                corev1.IPFamily
-	// Public means that the address is not one of the network.
-	Public bool
 }
 
-// Lab plays the components of IronCore until it is stopped.
+// Lab plays a machine pool's agent and the network provider of IronCore until it is stopped.
 type Lab struct {
 	options Options
 	client  versioned.Interface
@@ -69,10 +69,10 @@ type Lab struct {
 	running sync.WaitGroup
 
 	// Only the worker uses these.
-	pool     *role.Pool
-	prefixes map[types.UID]netip.Prefix // of Prefixes that have a parent
-	due      map[appointment]time.Time
-	plane    planeState
+	pool  *role.Pool
+	types map[types.UID]networkingv1alpha1.LoadBalancerType // those that load balancers began with
+	due   map[appointment]time.Time
+	plane planeState
 }
 
 // item is an object that is to be reconciled.
@@ -87,8 +87,8 @@ type appointment struct {
 	what string
 }
 
-// Start begins to play the components of IronCore with the API server of the configuration, which needs the rights of
-// an administrator. It returns once all objects are known, and stops when the context ends or Stop is called.
+// Start begins to play the agent and the network provider with the API server of the configuration, which needs the
+// rights of an administrator. It returns once all objects are known, and stops when the context ends or Stop is called.
 func Start(ctx context.Context, config *rest.Config, options Options) (*Lab, error) {
 	config = rest.CopyConfig(config)
 	config.ContentType, config.AcceptContentTypes = "application/json", "application/json"
@@ -101,7 +101,7 @@ func Start(ctx context.Context, config *rest.Config, options Options) (*Lab, err
 		options: options, client: client, pool: role.NewPool(),
 		queue: workqueue.NewTypedRateLimitingQueue(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[item](5*time.Millisecond, 5*time.Second)),
-		prefixes: map[types.UID]netip.Prefix{}, due: map[appointment]time.Time{},
+		types: map[types.UID]networkingv1alpha1.LoadBalancerType{}, due: map[appointment]time.Time{},
 		plane: planeState{balancers: map[item]balancerState{}, interfaces: map[item]interfaceState{}},
 	}
 	ctx, l.cancel = context.WithCancel(ctx)
@@ -149,10 +149,8 @@ func (l *Lab) reconcile(ctx context.Context, i item) error {
 		return l.reconcileMachine(ctx, i)
 	case "NetworkInterface":
 		return l.reconcileInterface(ctx, i)
-	case "LoadBalancer":
-		return l.reconcileBalancer(ctx, i)
 	}
-	return l.reconcilePrefix(ctx, i)
+	return l.reconcileBalancer(ctx, i)
 }
 
 // passed reports whether a delay has passed since it was first asked for. If not, the object is reconciled again then.

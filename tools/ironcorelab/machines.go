@@ -2,14 +2,10 @@ package ironcorelab
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 
 	computev1alpha1 "github.com/ironcore-dev/ironcore/api/compute/v1alpha1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/simulator/role"
 )
@@ -26,37 +22,15 @@ func (l *Lab) reconcileMachine(ctx context.Context, i item) error {
 	if machine.DeletionTimestamp != nil {
 		return l.terminate(ctx, i, machine)
 	}
-	if err := l.generateInterfaces(ctx, machine); err != nil {
-		return err
-	}
-	if changed := l.schedule(machine); changed {
-		_, err := l.client.ComputeV1alpha1().Machines(i.namespace).Update(ctx, machine, metav1.UpdateOptions{})
-		return written("binding the machine to a pool", err)
-	}
 	if machine.Spec.MachinePoolRef == nil {
-		return nil // until there is a pool for it
-	}
-	return l.boot(ctx, i, machine)
-}
-
-// schedule is the scheduler, and the agent that takes over a machine that has a pool.
-func (l *Lab) schedule(machine *computev1alpha1.Machine) (changed bool) {
-	if machine.Spec.MachinePoolRef == nil {
-		pools, _ := l.caches.pools.List(labels.SelectorFromSet(machine.Spec.MachinePoolSelector))
-		if len(pools) == 0 {
-			return false
-		}
-		first := slices.MinFunc(pools, func(a, b *computev1alpha1.MachinePool) int {
-			return strings.Compare(a.Name, b.Name)
-		})
-		machine.Spec.MachinePoolRef = &corev1.LocalObjectReference{Name: first.Name}
-		changed = true
+		return nil // until the scheduler has chosen a pool
 	}
 	if !slices.Contains(machine.Finalizers, machineFinalizer) {
 		machine.Finalizers = append(machine.Finalizers, machineFinalizer)
-		changed = true
+		_, err := l.client.ComputeV1alpha1().Machines(i.namespace).Update(ctx, machine, metav1.UpdateOptions{})
+		return written("adding the finalizer of the machine", err)
 	}
-	return changed
+	return l.boot(ctx, i, machine)
 }
 
 // boot is the agent, which reports what runs.
@@ -82,25 +56,6 @@ func (l *Lab) terminate(ctx context.Context, i item, machine *computev1alpha1.Ma
 	machine.Finalizers = without(machine.Finalizers, machineFinalizer)
 	_, err := l.client.ComputeV1alpha1().Machines(i.namespace).Update(ctx, machine, metav1.UpdateOptions{})
 	return written("removing the finalizer of the machine", err)
-}
-
-// generateInterfaces creates the network interfaces that are ephemeral, once.
-func (l *Lab) generateInterfaces(ctx context.Context, machine *computev1alpha1.Machine) error {
-	for _, entry := range machine.Spec.NetworkInterfaces {
-		nic := role.EphemeralInterface(machine, entry)
-		if nic == nil {
-			continue
-		}
-		if _, err := l.caches.interfaces.NetworkInterfaces(nic.Namespace).Get(nic.Name); err == nil {
-			continue
-		}
-		interfaces := l.client.NetworkingV1alpha1().NetworkInterfaces(nic.Namespace)
-		_, err := interfaces.Create(ctx, nic, metav1.CreateOptions{})
-		if err := created(fmt.Sprintf("generating the network interface %s", nic.Name), err); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func without(all []string, one string) []string {

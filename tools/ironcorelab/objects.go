@@ -20,8 +20,12 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/tools/poll"
 )
 
-// poolLabel is the name of a pool, as a label of it.
-const poolLabel = "ironcorelab/pool"
+const (
+	// poolLabel is the name of a pool, as a label of it.
+	poolLabel = "ironcorelab/pool"
+	// poolSize is the number of machines of each class that a pool has room for.
+	poolSize = 10_000
+)
 
 // Client returns a client of the API with the rights of the lab.
 func (l *Lab) Client() versioned.Interface { return l.client }
@@ -90,7 +94,10 @@ func (l *Lab) AddPool(ctx context.Context, machine role.Machine) error {
 		return created("creating the MachinePool "+machine.Pool, err)
 	}
 	pool.Status = computev1alpha1.MachinePoolStatus{State: computev1alpha1.MachinePoolStateReady,
-		AvailableMachineClasses: []corev1.LocalObjectReference{{Name: machine.Class}}}
+		AvailableMachineClasses: []corev1.LocalObjectReference{{Name: machine.Class}},
+		Allocatable: corev1alpha1.ResourceList{ // how many machines the scheduler chooses it for
+			corev1alpha1.ClassCountFor(corev1alpha1.ClassTypeMachineClass, machine.Class): *resource.NewQuantity(
+				poolSize, resource.DecimalSI)}}
 	_, err = l.client.ComputeV1alpha1().MachinePools().UpdateStatus(ctx, pool, metav1.UpdateOptions{})
 	return written("writing the status of the MachinePool "+machine.Pool, err)
 }

@@ -12,7 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// DiskFolder is where programs look for links to the disks of a machine. udev makes it on a machine that has udev.
+// DiskFolder is where programs look for links to the disks of a machine. udev makes it on a machine that has udev. Here
+// it also has their serial numbers.
 const DiskFolder = "/dev/disk/by-id"
 
 // showDisks mounts a folder with links to disks at DiskFolder. The folder there stays as long as the returned file is
@@ -53,7 +54,7 @@ func hold(path string) (*os.File, error) {
 	}
 }
 
-// isStill says whether a path leads to the folder that was opened there.
+// isStill reports whether a path leads to the folder that was opened there.
 func isStill(folder *os.File, path string) bool {
 	opened, err := folder.Stat()
 	if err != nil {

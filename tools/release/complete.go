@@ -64,7 +64,7 @@ func (l List) image(repository string) (Item, bool) {
 	return images[i], true
 }
 
-// has says whether the list names something of a kind about a digest.
+// has reports whether the list names something of a kind about a digest.
 func (l List) has(kind Kind, repository, subject string) bool {
 	return len(l.about(kind, repository, subject)) > 0
 }

@@ -50,7 +50,7 @@ const (
 	KindSignature  Kind = "signature"
 )
 
-// signed says whether artifacts of that kind have a signature of their own.
+// signed reports whether artifacts of that kind have a signature of their own.
 func (k Kind) signed() bool {
 	return slices.Contains([]Kind{KindImage, KindChart, KindBundle, KindPlugin}, k)
 }

@@ -118,7 +118,7 @@ func trusted(path string, user int) error {
 	return nil
 }
 
-// beginning says whether a run may have made the folder just now and not locked it yet.
+// beginning reports whether a run may have made the folder just now and not locked it yet.
 func beginning(path string, now time.Time) bool {
 	if _, err := os.Lstat(filepath.Join(path, lockName)); err == nil {
 		return false

@@ -38,8 +38,8 @@ func ParsePublicKey(content []byte) (PublicKey, error) {
 	return PublicKey{verifier}, nil
 }
 
-// Verify says whether signed, what lies under the Tag of digest, holds a signature of that digest by the key. It fails
-// with ErrNotSigned when it does not, whatever else it holds.
+// Verify reports whether signed, what lies under the Tag of digest, holds a signature of that digest by the key. It
+// fails with ErrNotSigned when it does not, whatever else it holds.
 func (k PublicKey) Verify(signed v1.Image, digest v1.Hash) error {
 	manifest, err := signed.Manifest()
 	if err != nil {

@@ -40,7 +40,10 @@ httpGet:
   scheme: HTTPS
   port: metrics
   path: {{ .path }}
-{{- with .timing }}
+{{- $timing := .timing | default dict }}
+{{- /* The API server does not store a delay of 0, and a second server-side applier would conflict about it. */}}
+{{- if not $timing.initialDelaySeconds }}{{ $timing = omit $timing "initialDelaySeconds" }}{{ end }}
+{{- with $timing }}
 {{ toYaml . }}
 {{- end }}
 {{- end -}}
@@ -63,20 +66,24 @@ another one. Then the pod has no variables with its name, and the log contains t
 - name: HOST_IP
   valueFrom:
     fieldRef:
+      apiVersion: v1
       fieldPath: status.hostIP
 {{- end }}
 {{- if ne .Values.profile "managed" }}
 - name: POD_NAME
   valueFrom:
     fieldRef:
+      apiVersion: v1
       fieldPath: metadata.name
 - name: POD_NAMESPACE
   valueFrom:
     fieldRef:
+      apiVersion: v1
       fieldPath: metadata.namespace
 - name: POD_UID
   valueFrom:
     fieldRef:
+      apiVersion: v1
       fieldPath: metadata.uid
 {{- end }}
 {{- with .Values.kubernetesServiceHost }}

@@ -39,7 +39,7 @@ k8s.thalassa.cloud/cloud-provider: ironcore
 
 {{/* The configuration file, which does not contain credentials. */}}
 {{- define "thalassa-ccm.ironcoreConfig" -}}
-{{- $config := pick (.Values.ironcore | default dict) "networkName" "prefixName" "clusterName" "formerClusterUIDs" "namespace" -}}
+{{- $config := pick (.Values.ironcore | default dict) "networkName" "prefixName" "prefixNameIPv6" "clusterName" "formerClusterUIDs" "namespace" -}}
 {{- range $path := (include "thalassa-ccm.sharedKeys" . | fromJson).items -}}
 {{- $parts := splitList "." $path -}}
 {{- $value := get (get (get $.Values (index $parts 0) | default dict) (index $parts 1) | default dict) (index $parts 2) -}}

@@ -36,7 +36,10 @@ metadata:
 spec:
   serviceAccountName: {{ include "thalassa-ccm.serviceAccountName" . | quote }}
   automountServiceAccountToken: {{ ne .Values.profile "managed" }}
-  hostNetwork: {{ include "thalassa-ccm.hostNetwork" . }}
+  {{- /* The API server does not store false, and a second server-side applier would conflict about it. */}}
+  {{- if eq (include "thalassa-ccm.hostNetwork" .) "true" }}
+  hostNetwork: true
+  {{- end }}
   dnsPolicy: {{ include "thalassa-ccm.dnsPolicy" . }}
   {{- with .Values.dnsConfig }}
   dnsConfig:

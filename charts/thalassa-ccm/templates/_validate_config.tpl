@@ -29,7 +29,7 @@ cloudConfig.routes.exclusive needs cloudConfig.routes.table: set it to the route
   "cloudConfig.endpoint" "https://api.thalassa.cloud" "cloudConfig.insecure" false
   "cloudConfig.loadBalancer.enabled" true "cloudConfig.loadBalancer.creationPollInterval" nil "cloudConfig.loadBalancer.creationPollTimeout" 300 "cloudConfig.loadBalancer.driftPeriod" 300
   "cloudConfig.loadBalancer.drift" "repair" "cloudConfig.loadBalancer.removeOrphans" false "cloudConfig.loadBalancer.class" "" "cloudConfig.loadBalancer.onlyClass" false
-  "cloudConfig.loadBalancer.defaults" dict "cloudConfig.loadBalancer.nodeSecurityGroup" "" "cloudConfig.loadBalancer.maxTargets" 0
+  "cloudConfig.loadBalancer.defaults" dict "cloudConfig.loadBalancer.maxTargets" 0
   "cloudConfig.instancesV2.enabled" true "cloudConfig.instancesV2.zoneAndRegionEnabled" true "cloudConfig.instancesV2.typeLabels" false
   "cloudConfig.instancesV2.labelPrefix" "" "cloudConfig.instancesV2.taintPrefix" "" "cloudConfig.instancesV2.machineAnnotation" ""
   "cloudConfig.instancesV2.removalGracePeriod" 60 "cloudConfig.instancesV2.maxRemovals" 20 "cloudConfig.instancesV2.removalWindow" 600 "cloudConfig.instancesV2.dryRun" false

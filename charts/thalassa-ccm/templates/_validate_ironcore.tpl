@@ -43,7 +43,7 @@ part=cloud is only for cloud=ironcore: permissions in Thalassa Cloud are not obj
 {{/* Keys of the configuration file, which cloudConfig.existing contains as a whole. */}}
 {{- define "thalassa-ccm.validate.ironcoreConfig" -}}
 {{- $existing := (include "thalassa-ccm.configExisting" . | fromJson).name -}}
-{{- $file := concat (include "thalassa-ccm.sharedKeys" . | fromJson).items (list "ironcore.networkName" "ironcore.prefixName" "ironcore.clusterName" "ironcore.formerClusterUIDs" "ironcore.namespace") -}}
+{{- $file := concat (include "thalassa-ccm.sharedKeys" . | fromJson).items (list "ironcore.networkName" "ironcore.prefixName" "ironcore.prefixNameIPv6" "ironcore.clusterName" "ironcore.formerClusterUIDs" "ironcore.namespace") -}}
 {{- if $existing }}
 {{- range $path := (include "thalassa-ccm.changed" (dict "values" .Values "tops" (list "cloudConfig" "advanced" "ironcore")) | fromJson).items }}
 {{- if has $path $file }}

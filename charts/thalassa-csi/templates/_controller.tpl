@@ -15,14 +15,17 @@
 - name: POD_NAME
   valueFrom:
     fieldRef:
+      apiVersion: v1
       fieldPath: metadata.name
 - name: POD_NAMESPACE
   valueFrom:
     fieldRef:
+      apiVersion: v1
       fieldPath: metadata.namespace
 - name: POD_UID
   valueFrom:
     fieldRef:
+      apiVersion: v1
       fieldPath: metadata.uid
 {{- include "thalassa-csi.serverEnv" . }}
 {{- end -}}

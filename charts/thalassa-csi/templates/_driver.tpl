@@ -14,7 +14,10 @@
 httpGet:
   port: {{ .port }}
   path: {{ .path }}
-{{- with .timing }}
+{{- $timing := .timing | default dict }}
+{{- /* The API server does not store a delay of 0, and a second server-side applier would conflict about it. */}}
+{{- if not $timing.initialDelaySeconds }}{{ $timing = omit $timing "initialDelaySeconds" }}{{ end }}
+{{- with $timing }}
 {{ toYaml . }}
 {{- end }}
 {{- end -}}

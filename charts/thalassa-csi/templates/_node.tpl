@@ -4,6 +4,7 @@
 {{- $driver := include "thalassa-csi.driverName" . -}}
 {{- $args := dict
   "csi-endpoint" "unix:///csi/csi.sock"
+  "format-nonzero-within" (printf "%ds" (int $node.formatNonzeroSeconds))
   "http-endpoint" (printf ":%d" (int $node.httpPort))
   "kubelet-socket" (printf "%s/plugins/%s/csi.sock" $node.kubeletDirectory $driver)
   "node-name" "$(NODE_NAME)"
@@ -38,6 +39,7 @@
 - name: NODE_NAME
   valueFrom:
     fieldRef:
+      apiVersion: v1
       fieldPath: spec.nodeName
 {{- include "thalassa-csi.serverEnv" . }}
 {{- end -}}

@@ -18,8 +18,8 @@
 {{- define "thalassa-csi.notNull" -}}
 {{- $paths := list
   "cloudConfig" "controller" "controller.httpPort" "controller.logVerbosity" "controller.replicas" "controller.serviceAccount"
-  "controller.terminationGracePeriodSeconds" "credentials" "image" "image.pullPolicy" "image.repository" "node" "node.httpPort"
-  "node.kubeletDirectory" "node.logVerbosity" "node.serviceAccount" "node.terminationGracePeriodSeconds" "node.volumeLimit" "rbac"
+  "controller.terminationGracePeriodSeconds" "credentials" "image" "image.pullPolicy" "image.repository" "node"
+  "node.formatNonzeroSeconds" "node.httpPort" "node.kubeletDirectory" "node.logVerbosity" "node.serviceAccount" "node.terminationGracePeriodSeconds" "node.volumeLimit" "rbac"
   "sidecars" "sidecars.kubeAPIBurst" "sidecars.kubeAPIQPS" "sidecars.timeout" "sidecars.workers"
 -}}
 {{- range $key := list "attacher" "provisioner" "resizer" "snapshotController" "snapshotter" -}}
@@ -203,6 +203,7 @@ rules.alertLabels contains severity, a label that the chart sets itself: leave i
   "v" "set controller.logVerbosity instead"
 -}}
 {{- $node := dict
+  "format-nonzero-within" "set node.formatNonzeroSeconds instead"
   "http-endpoint" "set node.httpPort instead"
   "kubelet-socket" "set node.kubeletDirectory instead"
   "node-name" "leave it out, it is the name of the pod's node"

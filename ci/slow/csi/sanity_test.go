@@ -2,6 +2,7 @@ package csi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -43,15 +44,16 @@ const machineName = "worker-1"
 func TestSanity(t *testing.T) {
 	emulated := newEmulator(t, emulator.Switches{})
 	folder := t.TempDir()
-	devices := &devices{folder: filepath.Join(folder, "by-id"), sizes: map[string]int64{}}
-	if err := os.Mkdir(devices.folder, 0o700); err != nil {
+	devices := &devices{sizes: map[string]int64{}, Devices: node.Devices{Sys: filepath.Join(folder, "sys"),
+		Nodes: filepath.Join(folder, "dev"), Serials: filepath.Join(folder, "serials")}}
+	if err := errors.Join(os.Mkdir(devices.Sys, 0o700), os.Mkdir(devices.Nodes, 0o700)); err != nil {
 		t.Fatal(err)
 	}
 	config := sanity.NewTestConfig()
 	config.Address = serve(t, filepath.Join(folder, "csi.sock"), func(s *grpc.Server) {
 		csi.RegisterIdentityServer(s, driver.NewIdentity(driver.DefaultName, build.Current().Version, nil))
 		csi.RegisterControllerServer(s, newController(t, emulated))
-		csi.RegisterNodeServer(s, newNode(devices.folder))
+		csi.RegisterNodeServer(s, newNode(devices.Devices))
 	}, devices.follow)
 	config.TargetPath, config.StagingPath = filepath.Join(folder, "target"), filepath.Join(folder, "staging")
 	config.TestNodeVolumeAttachLimit = true
@@ -130,10 +132,10 @@ func newController(t *testing.T, emulated *emulator.Emulator) *controller.Contro
 		Owner: volume.Owner{Driver: driver.DefaultName, Cluster: "k8s-test"}, Poll: 10 * time.Millisecond})
 }
 
-func newNode(folder string) *node.Node {
+func newNode(devices node.Devices) *node.Node {
 	// Every volume is formatted already, so that only mounts are made.
 	formatted := &testingexec.FakeExec{DisableScripts: true}
-	return node.New(node.Options{Name: machineName, Devices: node.Devices(folder),
+	return node.New(node.Options{Name: machineName, Devices: devices,
 		Mounter: mount.NewSafeFormatAndMount(mount.NewFakeMounter(nil), formattedExec{formatted}),
 		Place: func(context.Context) (node.Place, error) {
 			return node.Place{Region: emulator.DefaultRegion, Limit: driver.DefaultVolumeLimit}, nil
@@ -153,11 +155,11 @@ func (formattedExec) Command(name string, _ ...string) utilexec.Cmd {
 		func() ([]byte, []byte, error) { return []byte(output), nil, nil }}}
 }
 
-// devices makes a sparse file for each volume that is attached.
+// devices makes a sparse file for each volume that is attached, and describes it as the kernel does a disk.
 type devices struct {
-	folder string
-	mu     sync.Mutex
-	sizes  map[string]int64 // of volumes, in bytes
+	node.Devices
+	mu    sync.Mutex
+	sizes map[string]int64 // of volumes, in bytes
 }
 
 // follow makes, resizes and removes the file of a volume after the controller has answered.
@@ -176,19 +178,18 @@ func (d *devices) follow(ctx context.Context, request any, _ *grpc.UnaryServerIn
 	case *csi.ControllerExpandVolumeRequest:
 		d.sizes[r.GetVolumeId()] = response.(*csi.ControllerExpandVolumeResponse).GetCapacityBytes()
 	case *csi.ControllerPublishVolumeRequest:
-		if err = os.WriteFile(d.file(r.GetVolumeId()), nil, 0o600); err == nil {
-			err = os.Truncate(d.file(r.GetVolumeId()), d.sizes[r.GetVolumeId()])
-		}
+		err = d.attach(r.GetVolumeId())
 	case *csi.ControllerUnpublishVolumeRequest:
-		if err = os.Remove(d.file(r.GetVolumeId())); os.IsNotExist(err) {
-			err = nil
-		}
+		err = errors.Join(os.RemoveAll(filepath.Join(d.Sys, r.GetVolumeId())),
+			os.RemoveAll(filepath.Join(d.Nodes, r.GetVolumeId())))
 	}
 	return response, err
 }
 
-func (d *devices) file(id string) string {
-	return filepath.Join(d.folder, "scsi-0QEMU_QEMU_HARDDISK_"+id)
+func (d *devices) attach(id string) error {
+	file, description := filepath.Join(d.Nodes, id), filepath.Join(d.Sys, id)
+	return errors.Join(os.WriteFile(file, nil, 0o600), os.Truncate(file, d.sizes[id]),
+		os.MkdirAll(description, 0o700), os.WriteFile(filepath.Join(description, "serial"), []byte(id), 0o600))
 }
 
 // notOffered are the reasons for which specs are skipped: each is a capability that the cloud does not have.

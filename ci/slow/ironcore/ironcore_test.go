@@ -26,7 +26,7 @@ import (
 // balancers, also while each request fails several times, and compares what it may do with what it did.
 func TestIronCore(t *testing.T) {
 	plane := controlplanetest.Own(t)
-	if err := ironcorelab.Install(t.Context(), plane.Config()); err != nil {
+	if err := ironcorelab.Serve(t.Context(), plane, ""); err != nil {
 		t.Fatal(err)
 	}
 	namespaces := map[string]bool{}
@@ -206,7 +206,7 @@ func (r *rig) remove(balancers ...string) {
 // sameNamespace stands for all namespaces in comparisons of permissions.
 const sameNamespace = "cluster"
 
-// judge compares what the user of the program may do in IronCore with what it did, in all namespaces.
+// judge compares what the user of the program may do in IronCore with what it did, in these namespaces.
 func judge(t *testing.T, plane *controlplane.ControlPlane, namespaces map[string]bool) {
 	t.Helper()
 	requests, err := rbactest.Requests(plane.AuditLog(), 0)
@@ -215,10 +215,11 @@ func judge(t *testing.T, plane *controlplane.ControlPlane, namespaces map[string
 	}
 	var done []rbactest.Permission
 	for _, request := range requests {
-		if request.User != user || request.Resource == "" {
+		another := request.Namespace != "" && !namespaces[request.Namespace]
+		if request.User != user || request.Resource == "" || another {
 			continue
 		}
-		if namespaces[request.Namespace] {
+		if request.Namespace != "" {
 			request.Namespace = sameNamespace
 		}
 		request.Name = ""
@@ -233,6 +234,9 @@ func judge(t *testing.T, plane *controlplane.ControlPlane, namespaces map[string
 	}
 	unused, missing := rbactest.Compare(granted(t), done)
 	for _, p := range unused {
+		if p.Verb == "create" && p.Resource == "loadbalancerroutings" {
+			continue // the program needs it if it is faster than IronCore's controller, which also creates them
+		}
 		t.Errorf("granted and not used: %s", p)
 	}
 	for _, p := range missing {

@@ -43,23 +43,26 @@ func TestMain(m *testing.M) { controlplanetest.Main(m, withoutWatchLists) }
 // withoutWatchLists makes an API server that refuses watches that begin with all objects, as older ones do: the program
 // needs the permission to list objects there. Tests in src/ironcore use both.
 func withoutWatchLists(o *controlplane.Options) {
-	o.Flags = map[string][]string{controlplane.APIServer: {"--feature-gates=WatchList=false"}}
+	old := []string{"--feature-gates=WatchList=false"}
+	o.Flags = map[string][]string{controlplane.APIServer: old, ironcorelab.APIServer: old}
 }
 
 // rig is a program between a cluster and IronCore.
 type rig struct {
 	*testing.T
-	cluster kubernetes.Interface
-	plane   *controlplane.ControlPlane // of IronCore
-	lab     *ironcorelab.Lab
-	road    *road
-	folder  string
-	listen  string  // the program's host:port
-	faulty  bool    // requests to IronCore fail
-	faults  *faults // nil without
+	cluster  kubernetes.Interface
+	plane    *controlplane.ControlPlane // of IronCore
+	lab      *ironcorelab.Lab
+	road     *road
+	folder   string
+	listen   string  // the program's host:port
+	faulty   bool    // requests to IronCore fail
+	unrouted bool    // the program routes no pods
+	faults   *faults // nil without
 	// namespace is the one of the objects in IronCore, and of the Services in the cluster.
 	namespace, services string
 	nodes               []string
+	counted             int // requests in the audit log that costs has counted
 }
 
 // newRig starts IronCore in a namespace of its own, and gives the program its permissions there.
@@ -161,7 +164,8 @@ func (r *rig) start(selector bool) (stop func()) {
 			"--ironcore-kubeconfig=" + r.path("kubeconfig"), "--use-nic-selector=" + strconv.FormatBool(selector),
 			"--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig,
 			"--authorization-kubeconfig=" + kubeconfig, "--bind-address=" + address, "--secure-port=" + port,
-			"--leader-elect=false", "--configure-cloud-routes=true", "--allocate-node-cidrs=false",
+			"--leader-elect=false", "--configure-cloud-routes=" + strconv.FormatBool(!r.unrouted),
+			"--allocate-node-cidrs=false",
 			"--cluster-cidr=10.244.0.0/16", "--node-monitor-period=1s", "--node-status-update-frequency=1s"},
 		Env: []string{"HOME=" + r.folder}, LogPath: r.path("log"),
 	})

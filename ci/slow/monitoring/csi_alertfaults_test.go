@@ -24,7 +24,6 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/openapi/openapitest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/connection"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/storage"
 	"google.golang.org/grpc"
@@ -84,10 +83,10 @@ func (r *csiRunning) begin(ctx context.Context) {
 	from := cloud.Environment{}
 	config, secrets, err := cloudconfig.Read(path, from)
 	r.must(err)
-	api, err := connection.NewClient(config, secrets, "test", r.emulator.Transport())
+	api, err := client.ForConfig(config, secrets, "test", r.emulator.Transport())
 	r.must(err)
 	region := func(context.Context) (string, error) { return emulator.DefaultRegion, nil }
-	reloader := connection.NewReloader(secrets, func() (secret.Secrets, error) { return config.ReadSecrets(from) },
+	reloader := client.NewReloader(secrets, func() (secret.Secrets, error) { return config.ReadSecrets(from) },
 		func(ctx context.Context, secrets secret.Secrets) error {
 			return api.Adopt(ctx, secrets, func(ctx context.Context, candidate *client.Client) error {
 				return storage.New(candidate, storage.Cluster{}, region).Probe(ctx)

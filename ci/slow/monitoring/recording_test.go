@@ -35,7 +35,7 @@ func newRecording(pod string) *recording {
 		series: map[string]labels.Labels{}}
 }
 
-// ofLibraries says whether a metric of Kubernetes' libraries is recorded: one that rules or dashboards use.
+// ofLibraries reports whether a metric of Kubernetes' libraries is recorded: one that rules or dashboards use.
 func ofLibraries(name string) bool {
 	switch name {
 	case "leader_election_master_status", "rest_client_requests_total", "workqueue_adds_total", "workqueue_depth",

@@ -68,7 +68,7 @@ func (r *rig) startIronCore() (kubeconfig string) {
 	_, err := r.cluster.CoreV1().Namespaces().Create(r.Context(), &corev1.Namespace{
 		ObjectMeta: metav1.ObjectMeta{Name: ironNamespace}}, metav1.CreateOptions{})
 	r.must(err)
-	r.must(ironcorelab.Install(r.Context(), access))
+	r.must(ironcorelab.Serve(r.Context(), r.plane, ""))
 	lab, err := ironcorelab.Start(r.Context(), access, ironcorelab.Options{Namespace: ironNamespace,
 		Network: ironNetwork, Report: func(err error) { r.Log(err) }})
 	r.must(err)

@@ -106,7 +106,8 @@ func TestWanted(t *testing.T) {
 	}
 }
 
-// TestLimited: as many targets as there should be are right, whichever they are. Others are not.
+// TestLimited: as many targets as there should be, or more, are right, whichever they are. Fewer are not, nor are
+// others.
 func TestLimited(t *testing.T) {
 	for name, tt := range map[string]struct {
 		limit        string
@@ -117,7 +118,8 @@ func TestLimited(t *testing.T) {
 		"invalid":            {"nonsense", []string{"b"}, []string{"a", "b", "c"}},
 		"more than possible": {"4", []string{"b"}, []string{"a", "b", "c"}},
 		"as many":            {"2", []string{"b", "c"}, []string{"b", "c"}},
-		"too many":           {"1", []string{"b", "c"}, []string{"a"}},
+		"more":               {"1", []string{"b", "c"}, []string{"b", "c"}},
+		"more, one excluded": {"1", []string{"b", "d"}, []string{"a"}},
 		"too few":            {"2", []string{"c"}, []string{"a", "b"}},
 		"none":               {"2", nil, []string{"a", "b"}},
 		"an excluded node":   {"2", []string{"b", "d"}, []string{"a", "b"}},
@@ -145,7 +147,8 @@ organisations:
     routeTables: [{routes: [{destination: 10.244.1.0/24, gatewayAddress: 10.0.0.98}]}]
   targetGroups:
   - {identity: tg-1, targetPort: 30080, attachments: [{machine: vm-b}, {machine: vm-a}],
-    labels: {k8s.thalassa.cloud/kubernetes-service-name: web}}
+    labels: {k8s.thalassa.cloud/kubernetes-service-name: web, k8s.thalassa.cloud/kubernetes-service-port: "80",
+      k8s.thalassa.cloud/kubernetes-service-protocol: tcp}}
   - {identity: tg-3, targetPort: 30081, loadbalancingPolicy: MAGLEV, enableProxyProtocol: true}
   - {identity: tg-2, name: left, targetPort: 30080, labels: {k8s.thalassa.cloud/kubernetes-service-name: mail}}
   loadBalancers:
@@ -166,7 +169,8 @@ organisations:
 	if diff := cmp.Diff(want, held(seed)); diff != "" {
 		t.Errorf("held (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string][]string{"web": {"b", "a"}, "": nil, "mail": nil}, chosen(seed)); diff != "" {
+	of := map[string][]string{"web 80/tcp": {"b", "a"}, " /": nil, "mail /": nil}
+	if diff := cmp.Diff(of, chosen(seed)); diff != "" {
 		t.Errorf("chosen (-want +got):\n%s", diff)
 	}
 }

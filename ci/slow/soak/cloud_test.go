@@ -52,12 +52,14 @@ func wanted(services []corev1.Service, nodes []corev1.Node, endpoints []discover
 		if service.Spec.Type != corev1.ServiceTypeLoadBalancer {
 			continue
 		}
-		names := limited(service, targets(service, nodes, endpoints), chosen[service.Name])
+		possible := targets(service, nodes, endpoints)
 		access := ""
 		if service.Annotations[label.AnnotationPrefix+"acl-allowed-sources"] != "" {
 			access = " for " + sources
 		}
 		for _, port := range service.Spec.Ports {
+			names := limited(service, possible, chosen[groupOf(service.Name, strconv.Itoa(int(port.Port)),
+				strings.ToLower(string(port.Protocol)))])
 			one := line(service.Name, int(port.Port), string(port.Protocol), int(port.NodePort), names) + access
 			if port.Protocol == corev1.ProtocolTCP {
 				one += asked(service)
@@ -113,8 +115,9 @@ func line(service string, port int, protocol string, nodePort int, machines []st
 		strings.Join(machines, " "))
 }
 
-// limited are the targets of a Service that may have that many, of all its possible targets: those that were chosen, if
-// they are possible ones, and as many as there should be.
+// limited are the targets of a port of a Service that limits their number, of all its possible targets: those that were
+// chosen, if they are possible ones, and at least as many as there should be. Targets that others have replaced leave
+// five minutes later, half of them at a time, which is longer than a round waits.
 func limited(service corev1.Service, possible, chosen []string) []string {
 	limit, err := strconv.Atoi(service.Annotations[label.AnnotationPrefix+"max-targets"])
 	if err != nil || limit == 0 || limit >= len(possible) ||
@@ -122,13 +125,16 @@ func limited(service corev1.Service, possible, chosen []string) []string {
 		return possible
 	}
 	isOther := func(name string) bool { return !slices.Contains(possible, name) }
-	if len(chosen) != limit || slices.ContainsFunc(chosen, isOther) {
+	if len(chosen) < limit || slices.ContainsFunc(chosen, isOther) {
 		return possible[:limit]
 	}
 	return chosen
 }
 
-// chosen are the targets of each Service. The target groups of a Service have the same ones.
+// groupOf names the target group of a port.
+func groupOf(service, port, protocol string) string { return service + " " + port + "/" + protocol }
+
+// chosen are the targets of each target group, by groupOf.
 func chosen(seed emulator.Seed) map[string][]string {
 	names, of := map[string]string{}, map[string][]string{}
 	for _, one := range seed.Organisations[0].Machines {
@@ -139,7 +145,8 @@ func chosen(seed emulator.Seed) map[string][]string {
 		for _, attachment := range group.Attachments {
 			targets = append(targets, names[attachment.Machine])
 		}
-		of[group.Labels[label.ServiceName]] = targets
+		of[groupOf(group.Labels[label.ServiceName], group.Labels[label.ServicePort],
+			group.Labels[label.ServiceProtocol])] = targets
 	}
 	return of
 }

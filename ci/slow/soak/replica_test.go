@@ -25,7 +25,8 @@ import (
 
 // config returns the cloud-config of a seed. Calls that hang end soon. With an odd seed no check for drift repairs what
 // was lost, and lists of load balancers are read as seldom as possible. With an even seed both happen every few seconds
-// instead of every few minutes.
+// instead of every few minutes. The route table is the cluster's, so that routes are also deleted whose Nodes went
+// while no process ran.
 func config(seed uint64) string {
 	drift, age := 2, 4
 	if seed%2 == 1 {
@@ -36,7 +37,8 @@ func config(seed uint64) string {
 "loadBalancer": {"creationPollInterval": 1, "driftPeriod": %d, "removeOrphans": true},
 "instancesV2": {"removalGracePeriod": 5, "maxRemovals": 100, "removalWindow": 60},
 "inventory": {"machineAge": 1, "balancerAge": %d},
-"clusterCIDR": "10.244.0.0/16", "routes": {"enabled": true, "driftPeriod": %d},
+"clusterCIDR": "10.244.0.0/16",
+"routes": {"enabled": true, "table": "default", "exclusive": true, "driftPeriod": %d},
 "api": {"callTimeout": 2, "requestsPerSecond": 200}}`, emulator.DefaultToken, drift, age, drift)
 }
 

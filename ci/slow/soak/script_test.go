@@ -35,8 +35,8 @@ type script struct {
 	steps         []step
 }
 
-// restarts says whether processes end in a round. The rounds are in cycles, of which each is twice as long as the one
-// before. In the first quarter of a cycle processes end, and in the rest none does: what is lost there is found.
+// restarts reports whether processes end in a round. The rounds are in cycles, of which each is twice as long as the
+// one before. In the first quarter of a cycle processes end, and in the rest none does: what is lost there is found.
 func restarts(round int) bool {
 	cycle := firstCycle
 	for ; round >= cycle; cycle *= 2 {

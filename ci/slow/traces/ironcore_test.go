@@ -13,10 +13,10 @@ import (
 )
 
 func TestIronCore(t *testing.T) {
-	r := newRig(t)
-	namespace := controlplanetest.Namespace(t) // in IronCore, which has the same API server
+	r := newRig(t, controlplanetest.Own(t))
+	namespace := controlplanetest.NamespaceIn(t, r.plane) // in IronCore, which has the same API server
 	access := r.plane.Config()
-	r.must(ironcorelab.Install(t.Context(), access))
+	r.must(ironcorelab.Serve(t.Context(), r.plane, ""))
 	lab, err := ironcorelab.Start(t.Context(), access, ironcorelab.Options{Namespace: namespace, Network: "nodes",
 		Report: func(err error) { t.Log(err) }})
 	r.must(err)
@@ -45,7 +45,7 @@ func TestIronCore(t *testing.T) {
 	if len(lines) != 1 {
 		t.Errorf("the audit log has %d lines with the trace %s: %q", len(lines), id, lines)
 	}
-	r.wantNode("get machines", "patch networkinterfaces")
+	r.wantNode("list machines", "patch networkinterfaces")
 	checkMetrics(t, "ironcore", "service_lb_writes_total", open, plain)
 	r.wantNothingOf(string(access.KeyData), open)
 }

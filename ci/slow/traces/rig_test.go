@@ -53,11 +53,10 @@ type rig struct {
 	listen    string // the program's host:port
 }
 
-func newRig(t *testing.T) *rig {
+func newRig(t *testing.T, plane *controlplane.ControlPlane) *rig {
 	t.Helper()
-	plane := controlplanetest.Get(t)
 	return &rig{T: t, Collector: collector.Start(t), plane: plane, cluster: controlplanetest.Client(t, plane),
-		namespace: controlplanetest.Namespace(t), folder: t.TempDir(), listen: host.FreeAddress(t)}
+		namespace: controlplanetest.NamespaceIn(t, plane), folder: t.TempDir(), listen: host.FreeAddress(t)}
 }
 
 func (r *rig) must(err error) {

@@ -14,13 +14,14 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/ci/collector"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplanetest"
 )
 
 // create is the call that creates a load balancer.
 const create = "POST /v1/loadbalancers"
 
 func TestThalassa(t *testing.T) {
-	r := newRig(t)
+	r := newRig(t, controlplanetest.Get(t))
 	served := cloud.Run(t, emulator.Config{Seed: emulator.DefaultSeed(), Faults: []fault.Rule{{Operation: create,
 		Skip: 1, Count: 1, Effect: fault.Effect{Kind: fault.Refuse, Status: 409}}}})
 	_, err := served.AddMachine(emulator.MachineSpec{Name: "traced"})

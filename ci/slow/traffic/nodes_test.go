@@ -15,6 +15,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/traffic"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/balancer"
 )
 
 // reaches wants new connections to come to all of the targets, and to no other, from a moment on.
@@ -131,12 +132,11 @@ func (s *scene) preferred(t *testing.T) string {
 	}
 	for i := range 1000 {
 		identity := fmt.Sprintf("vm-%020d", i)
-		targets := cloud.Targets{Identities: []string{identity}, Names: []string{"d"}}
-		for name, machine := range s.machines {
-			targets.Identities, targets.Names = append(targets.Identities, machine), append(targets.Names, name)
+		targets := cloud.Targets{Serving: []cloud.Target{{Machine: identity, Ready: true}}}
+		for _, machine := range s.machines {
+			targets.Serving = append(targets.Serving, cloud.Target{Machine: machine, Ready: true})
 		}
-		slices.Sort(targets.Identities)
-		if chosen := targets.Subset(string(service.UID), 1, nil, nil).Identities; chosen[0] == identity {
+		if chosen := balancer.NewCandidates(targets).Choose(string(service.UID), 1); chosen[0] == identity {
 			return identity
 		}
 	}

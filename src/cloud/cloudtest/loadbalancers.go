@@ -36,7 +36,7 @@ func (loadBalancers) NodeSelector(*corev1.Service) (labels.Selector, error) { re
 
 // Diff implements cloud.LoadBalancers.
 func (l loadBalancers) Diff(_ context.Context, service *corev1.Service,
-	targets cloud.Targets) (cloud.Comparison, error) {
+	targets cloud.Targets, _ bool) (cloud.Comparison, error) {
 	if err := l.ready(); err != nil {
 		return cloud.Comparison{}, err
 	}
@@ -44,8 +44,9 @@ func (l loadBalancers) Diff(_ context.Context, service *corev1.Service,
 	defer l.mu.Unlock()
 	actual, exists := l.balancers[service.UID]
 	targets = targets.Only(l.existing(targets), nil)
-	desired := cloud.Desire(cloud.OwnerOf(Name, service), service, targets)
-	found := cloud.Comparison{Exists: exists, Machines: targets.Identities, LeftOut: targets.Incomplete}
+	desired := cloud.Desire(cloud.OwnerOf(Name, service), service)
+	found := cloud.Comparison{Exists: exists, Targets: cloud.Choice{Machines: cloud.MachinesOf(targets.Serving),
+		LeftOut: targets.Incomplete()}}
 	next := actual
 	next.Service, next.UID = types.NamespacedName{Namespace: service.Namespace, Name: service.Name},
 		service.UID
@@ -53,26 +54,26 @@ func (l loadBalancers) Diff(_ context.Context, service *corev1.Service,
 	next.Targets = l.addresses(targets.Over(l.targetsOf(actual)))
 	switch {
 	case actual.Deleting:
-		found.State, found.Wait = "deleting", waitFor(actual, "deleting")
+		found.Balancer.State, found.Wait = "deleting", waitFor(actual, "deleting")
 	case !exists:
 		found.Plan = cloud.Plan{operation(cloud.Create, next, "")}
 	case !slices.Equal(actual.Ports, next.Ports) || !slices.Equal(actual.Targets, next.Targets):
 		found.Plan = cloud.Plan{operation(cloud.Update, next, difference(actual, next))}
 		fallthrough
 	default:
-		found.State = "ready"
+		found.Balancer.State = "ready"
 		if !actual.Address.IsValid() {
-			found.State, found.Wait = "creating", waitFor(actual, "creating")
+			found.Balancer.State, found.Wait = "creating", waitFor(actual, "creating")
 			break
 		}
-		found.Status.Ingress = []corev1.LoadBalancerIngress{{IP: actual.Address.String()}}
+		found.Balancer.Status.Ingress = []corev1.LoadBalancerIngress{{IP: actual.Address.String()}}
 	}
 	return found, nil
 }
 
 // existing returns those of the machines that exist, sorted.
 func (l loadBalancers) existing(targets cloud.Targets) []string {
-	return slices.DeleteFunc(slices.Clone(targets.Machines()), func(id string) bool {
+	return slices.DeleteFunc(cloud.MachinesOf(targets.Serving, targets.Joining), func(id string) bool {
 		_, exists := l.machines[id]
 		return !exists
 	})
@@ -137,9 +138,11 @@ func (l loadBalancers) PlanDelete(_ context.Context, service *corev1.Service, _ 
 	case !exists: // the watch may lag behind
 		return cloud.Comparison{Exists: l.api.HasLoadBalancer(service.UID)}, nil
 	case actual.Deleting:
-		return cloud.Comparison{Exists: true, State: "deleting", Wait: waitFor(actual, "deleting")}, nil
+		return cloud.Comparison{Exists: true, Balancer: cloud.Actual{State: "deleting"},
+			Wait: waitFor(actual, "deleting")}, nil
 	}
-	return cloud.Comparison{Exists: true, State: "ready", Plan: cloud.Plan{operation(cloud.Delete, actual, "")}}, nil
+	return cloud.Comparison{Exists: true, Balancer: cloud.Actual{State: "ready"},
+		Plan: cloud.Plan{operation(cloud.Delete, actual, "")}}, nil
 }
 
 // Apply implements cloud.LoadBalancers.

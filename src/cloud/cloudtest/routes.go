@@ -59,17 +59,6 @@ func (r routes) List(context.Context, cloud.PodNetwork, time.Duration) (cloud.Ro
 	return cloud.RouteTables{Tables: []cloud.RouteTable{all}}, nil
 }
 
-// FreeAddresses implements cloud.Routes.
-func (r routes) FreeAddresses(_ context.Context, _ cloud.PodNetwork, addresses []netip.Addr) ([]netip.Addr, error) {
-	if err := r.ready(); err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(slices.Clone(addresses), func(address netip.Addr) bool {
-		_, exists := r.with(address)
-		return exists
-	}), nil
-}
-
 // with returns the machine with an address.
 func (r routes) with(address netip.Addr) (Machine, bool) {
 	r.mu.Lock()
@@ -105,11 +94,6 @@ func (r routes) Delete(_ context.Context, _ string, route cloud.ActualRoute) err
 	return r.write(route.Gateway, func(prefixes []netip.Prefix) []netip.Prefix {
 		return without(prefixes, route.Destination)
 	})
-}
-
-// Replace is never called, because the table is not exclusive.
-func (routes) Replace(context.Context, string, []netip.Prefix, []cloud.Route) error {
-	return fmt.Errorf("replacing the routes of %s: the table has routes of others", table)
 }
 
 // write changes the prefixes of a machine, and the record of those that are managed.

@@ -46,7 +46,7 @@ func (l *Library) GetLoadBalancer(ctx context.Context, _ string,
 	if err != nil || !found.Exists {
 		return nil, false, err
 	}
-	return found.Status.DeepCopy(), true, nil
+	return found.Balancer.Status.DeepCopy(), true, nil
 }
 
 // EnsureLoadBalancer creates or updates the load balancer of a Service, and returns its addresses.
@@ -65,7 +65,7 @@ func (l *Library) targetsOf(service *corev1.Service, nodes []*corev1.Node) cloud
 	selector, err := l.provider.NodeSelector(service)
 	switch {
 	case err != nil:
-		return cloud.Targets{Incomplete: true}
+		return cloud.Targets{NotKnown: cloud.NodesNotRead}
 	case selector == nil:
 		return all
 	}
@@ -83,7 +83,7 @@ func (l *Library) UpdateLoadBalancer(ctx context.Context, _ string, service *cor
 		return nil
 	}
 	targets := l.targetsOf(service, nodes)
-	found, err := l.provider.Diff(ctx, service, targets)
+	found, err := l.provider.Diff(ctx, service, targets, false)
 	if err != nil || !found.Exists {
 		return err
 	}

@@ -111,7 +111,7 @@ func (f *Filter) Record(recorder record.EventRecorder, node *corev1.Node, warnin
 	}
 }
 
-// Add adds a warning to those of an object, and says whether it is to become an event now. Unlike with Update, the
+// Add adds a warning to those of an object, and reports whether it is to become an event now. Unlike with Update, the
 // other warnings of the object remain until Forget.
 func (f *Filter) Add(name string, uid types.UID, w Warning) (now bool) {
 	f.mu.Lock()
@@ -134,7 +134,7 @@ func (f *Filter) object(name string, uid types.UID) object {
 	return object{uid: uid, recorded: map[key]lastEvent{}}
 }
 
-// next says whether a warning is to become an event now, and returns its latest event. The caller holds mu.
+// next reports whether a warning is to become an event now, and returns its latest event. The caller holds mu.
 func (f *Filter) next(latest lastEvent, w Warning) (_ lastEvent, due bool) {
 	now := time.Now()
 	switch {
@@ -150,7 +150,7 @@ func (f *Filter) next(latest lastEvent, w Warning) (_ lastEvent, due bool) {
 	return lastEvent{now, w.Message}, true
 }
 
-// Known says whether these warnings, and no others, are those of an object, and none is to become an event now.
+// Known reports whether these warnings, and no others, are those of an object, and none is to become an event now.
 func (f *Filter) Known(name string, warnings []Warning) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

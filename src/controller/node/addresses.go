@@ -61,7 +61,7 @@ func isHostname(a corev1.NodeAddress) bool { return a.Type == corev1.NodeHostNam
 
 func isNoHostname(a corev1.NodeAddress) bool { return !isHostname(a) }
 
-// sameSet says whether both contain the same addresses, in any order. Neither contains one twice.
+// sameSet reports whether both contain the same addresses, in any order. Neither contains one twice.
 func sameSet(a, b []corev1.NodeAddress) bool {
 	return len(a) == len(b) && !slices.ContainsFunc(b, func(one corev1.NodeAddress) bool {
 		return !slices.Contains(a, one)

@@ -10,7 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/controller/optout"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // appliedSuffix follows the domain in the name of the annotation with the last-applied record.
@@ -73,7 +73,9 @@ func recorded(node *corev1.Node, domain string) (before applied, valid bool) {
 	}
 	before = readApplied(text)
 	for _, kept := range []map[string]string{before.Labels, before.Taints} {
-		maps.DeleteFunc(kept, func(key, _ string) bool { return kubernetesOwn(key) || key == domain+"/"+optout.Keep })
+		maps.DeleteFunc(kept, func(key, _ string) bool {
+			return kubernetesOwn(key) || key == domain+"/"+cloud.KeepNode
+		})
 	}
 	return before, true
 }

@@ -82,7 +82,6 @@ type Controller struct {
 	queue         *priorityqueue.Queue
 	writer        writer
 	claims        claims
-	breaker       breaker
 	written       cache.MutationCache // Nodes as this controller wrote them, until the informer shows the write
 	firstSeen     firstSeen
 	warnings      event.Filter
@@ -140,7 +139,7 @@ func (c *Controller) nodeChanged(was, is *corev1.Node, _ bool) {
 	c.enqueue(is)
 }
 
-// sameInput says whether nothing differs that this controller reads or writes.
+// sameInput reports whether nothing differs that this controller reads or writes.
 func sameInput(was, is *corev1.Node) bool {
 	return was.UID == is.UID && was.Spec.ProviderID == is.Spec.ProviderID && maps.Equal(was.Labels, is.Labels) &&
 		maps.Equal(was.Annotations, is.Annotations) &&
@@ -179,20 +178,20 @@ func (c *Controller) watchCloud(ctx context.Context) {
 
 // watchOutages tries again what failed when an outage of the cloud has ended, until ctx ends.
 func (c *Controller) watchOutages(ctx context.Context) {
-	c.recovered.Watch(ctx, func() {
-		c.breaker.reset()
-		c.queue.RetryNow()
-	})
+	c.recovered.Watch(ctx, c.queue.RetryNow)
 }
 
-// resync compares all initialised Nodes with their machines, and queues those that differ or have new warnings.
+// resync compares all initialised Nodes with their machines, and queues those that differ or have new warnings. It ends
+// early if the cloud does not answer.
 func (c *Controller) resync(ctx context.Context) {
 	nodes, err := c.nodes.List(labels.Everything())
 	if err != nil { // a cache does not fail
 		klog.FromContext(ctx).Error(err, "Nodes cannot be listed")
 		return
 	}
-	workqueue.ParallelizeUntil(ctx, c.resyncWorkers, len(nodes), func(at int) {
+	answered, stop := context.WithCancel(ctx)
+	defer stop()
+	workqueue.ParallelizeUntil(answered, c.resyncWorkers, len(nodes), func(at int) {
 		node := c.node(nodes[at].Name)
 		if node == nil || cloud.Uninitialised(node) || c.foreign(node) {
 			return // the former are in the queue
@@ -202,11 +201,12 @@ func (c *Controller) resync(ctx context.Context) {
 			return
 		}
 		if problem, ok := errors.AsType[*cloud.MachineProblem](err); ok && ofCloud(problem) {
+			stop()
 			return
 		}
 		c.enqueue(node)
 	})
-	if ctx.Err() == nil && c.breaker.answering() {
+	if answered.Err() == nil {
 		c.metrics.latest.SetToCurrentTime()
 	}
 }

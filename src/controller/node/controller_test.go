@@ -1,7 +1,6 @@
 package node
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -170,8 +169,8 @@ func TestErrorWithoutReason(t *testing.T) {
 	})
 }
 
-// TestCloudDoesNotAnswer: while the cloud does not answer, one Node calls it for all, and only Nodes that are not
-// initialised get an event.
+// TestCloudDoesNotAnswer: while the cloud does not answer, a resync ends with the first Node, each Node that is not
+// initialised is tried again after growing pauses, and only these get an event.
 func TestCloudDoesNotAnswer(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		for i := range 100 {
@@ -192,8 +191,8 @@ func TestCloudDoesNotAnswer(t *testing.T) {
 			r.change(fmt.Sprint("old-", i), func(n *corev1.Node) { n.Labels["x"] = "y" })
 		}
 		r.pass(10 * time.Minute)
-		if r.fakeCloud.finds > 30 {
-			t.Errorf("%d attempts in 10 minutes", r.fakeCloud.finds)
+		if most := 100*16 + 200; r.fakeCloud.finds > most {
+			t.Errorf("%d attempts in 10 minutes, want at most %d", r.fakeCloud.finds, most)
 		}
 		r.want("events", r.eventReasons(), "100 CloudNotReachable")
 		r.want("writes", r.written(), "")
@@ -207,6 +206,30 @@ func TestCloudDoesNotAnswer(t *testing.T) {
 		if testutil.ToFloat64(r.controller.metrics.latest) <= looked {
 			t.Error("no complete resync after the end")
 		}
+	})
+}
+
+// TestResyncEndsInAnOutage: a resync calls a cloud that does not answer no more often than it compares Nodes at a time.
+func TestResyncEndsInAnOutage(t *testing.T) {
+	const atATime = 4
+	inBubble(t, func(r *rig) {
+		for i := range 100 {
+			r.join(fmt.Sprint("old-", i))
+		}
+		r.startWith(r.fakeCloud, atATime)
+		r.pass(time.Minute)
+		looked := testutil.ToFloat64(r.controller.metrics.latest)
+		r.fakeCloud.set(func(c *fakeCloud) {
+			c.err = func(string) error {
+				return &cloud.MachineProblem{Reason: cloud.CloudNotReachable, Message: "no answer"}
+			}
+			c.finds = 0
+		})
+		r.pass(resyncPeriod)
+		if finds := r.fakeCloud.finds; finds == 0 || finds > atATime {
+			t.Errorf("%d calls, want at most %d", finds, atATime)
+		}
+		r.want("the latest complete resync", testutil.ToFloat64(r.controller.metrics.latest), looked)
 	})
 }
 
@@ -603,27 +626,4 @@ func TestDescribedMetrics(t *testing.T) {
 	if _, err := registry.Gather(); err != nil {
 		t.Error(err)
 	}
-}
-
-// TestBreaker: after its delay it permits one call.
-func TestBreaker(t *testing.T) {
-	inBubble(t, func(r *rig) {
-		var b breaker
-		away := &cloud.MachineProblem{Reason: cloud.CloudNotReachable}
-		for _, err := range []error{nil, errors.New("odd"), &cloud.MachineProblem{Reason: cloud.MachineNotFound}} {
-			if b.record(err); b.refusal() != nil || !b.answering() {
-				t.Errorf("%v closes it", err)
-			}
-		}
-		b.record(away)
-		r.want("closed", errors.Is(b.refusal(), away) && !b.answering(), true)
-		<-time.After(minRetryDelay)
-		r.want("the first may try", b.refusal(), nil)
-		r.want("the second waits", b.refusal() != nil, true)
-		b.record(away)
-		<-time.After(minRetryDelay)
-		r.want("the pause has grown", b.refusal() != nil, true)
-		b.record(nil)
-		r.want("it opens", b.refusal() == nil && b.answering(), true)
-	})
 }

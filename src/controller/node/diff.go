@@ -11,7 +11,6 @@ import (
 	"k8s.io/cloud-provider/api"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/controller/optout"
 )
 
 // difference is what of a Node differs from its desired state. Nil or empty fields do not change.
@@ -218,14 +217,14 @@ func (d *difference) effective(taint corev1.Taint) bool {
 	return false
 }
 
-// permitted says whether a label or taint that a machine requests may be set.
+// permitted reports whether a label or taint that a machine requests may be set.
 func (d *difference) permitted(kind, key, value string) bool {
 	switch wrong := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(value)...); {
 	case len(wrong) > 0:
 		d.addProblem("The machine of this Node requests the %s %q with the value %q, which Kubernetes does not "+
 			"allow: %s.", kind, key, value, wrong[0])
 		return false
-	case key == d.domain+"/"+optout.Keep:
+	case key == d.domain+"/"+cloud.KeepNode:
 		d.addProblem("The machine of this Node requests the %s %s, which protects a Node from deletion and cannot be "+
 			"set in this way. Set it on the Node itself.", kind, key)
 		return false
@@ -240,7 +239,7 @@ func (d *difference) permitted(kind, key, value string) bool {
 // roleDomain is the only domain of Kubernetes with labels that users set themselves.
 const roleDomain = "node-role.kubernetes.io"
 
-// kubernetesOwn says whether Kubernetes defines the meaning of a label or taint, or permits only the cluster's
+// kubernetesOwn reports whether Kubernetes defines the meaning of a label or taint, or permits only the cluster's
 // administrators to set it.
 func kubernetesOwn(key string) bool {
 	domain, _, prefixed := strings.Cut(key, "/")

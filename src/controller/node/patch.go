@@ -26,10 +26,10 @@ type status struct {
 	Addresses []corev1.NodeAddress `json:"addresses"`
 }
 
-// inSpec says whether something differs that can only be written with the Node itself.
+// inSpec reports whether something differs that can only be written with the Node itself.
 func (d difference) inSpec() bool { return d.providerID != "" || d.retaints }
 
-// inMetadata says whether labels or annotations differ.
+// inMetadata reports whether labels or annotations differ.
 func (d difference) inMetadata() bool { return len(d.labels) > 0 || len(d.annotations) > 0 }
 
 // none says that nothing differs.

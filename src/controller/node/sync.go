@@ -143,7 +143,7 @@ func (c *Controller) differenceFrom(node *corev1.Node, machine cloud.Machine, er
 	return d, nil
 }
 
-// isManaged says whether this controller manages a Node, after its machine was requested.
+// isManaged reports whether this controller manages a Node, after its machine was requested.
 func isManaged(node *corev1.Node, machine cloud.Machine, err error) bool {
 	if errors.Is(err, cloud.ErrOtherCloud) {
 		return false
@@ -151,7 +151,7 @@ func isManaged(node *corev1.Node, machine cloud.Machine, err error) bool {
 	return !cloud.Unmanaged(node) || (err == nil && sameMachine(node, machine))
 }
 
-// sameMachine says whether the Node has an address of the machine. In this case it is the same machine, and not only
+// sameMachine reports whether the Node has an address of the machine. In this case it is the same machine, and not only
 // one of the same name.
 func sameMachine(node *corev1.Node, machine cloud.Machine) bool {
 	return slices.ContainsFunc(node.Status.Addresses, func(a corev1.NodeAddress) bool {
@@ -159,13 +159,9 @@ func sameMachine(node *corev1.Node, machine cloud.Machine) bool {
 	})
 }
 
-// find requests the Node's machine, unless the circuit breaker refuses calls.
+// find requests the Node's machine.
 func (c *Controller) find(ctx context.Context, node *corev1.Node) (cloud.Machine, error) {
-	if err := c.breaker.refusal(); err != nil {
-		return cloud.Machine{}, err
-	}
 	machine, err := c.provider.Find(ctx, node, c.firstSeen.since(node))
-	c.breaker.record(err)
 	if _, ok := errors.AsType[*cloud.MachineProblem](err); err == nil || ok || errors.Is(err, cloud.ErrOtherCloud) {
 		return machine, err
 	}

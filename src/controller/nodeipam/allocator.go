@@ -14,7 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/controller/optout"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // errStaleCache says that the cache does not contain the networks of a Node yet. When it does, the Node is reconciled
@@ -99,7 +99,7 @@ func Described() []prometheus.Collector {
 }
 
 // excludes says that this controller does not allocate networks to a Node.
-func (a *allocator) excludes(node *corev1.Node) bool { return optout.FromRoutes(node, a.domain) }
+func (a *allocator) excludes(node *corev1.Node) bool { return cloud.ExcludedFromRoutes(node, a.domain) }
 
 // countAllocation counts a Node whose networks were written.
 func (a *allocator) countAllocation() { a.metrics.allocations.Inc() }

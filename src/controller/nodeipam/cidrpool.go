@@ -96,7 +96,7 @@ func (p *cidrPool) share(part netip.Prefix) float64 {
 	return math.Ldexp(1, p.network.Bits()-part.Bits())
 }
 
-// overlaps says whether any of a part is occupied.
+// overlaps reports whether any of a part is occupied.
 func (p *cidrPool) overlaps(part netip.Prefix) bool {
 	at := p.position(part)
 	return at < len(p.occupied) && p.occupied[at].Overlaps(part)

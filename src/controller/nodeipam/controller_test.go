@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
-	"github.com/thalassa-cloud/thalassa-ccm/src/controller/optout"
 )
 
 // TestNodesGetNetworks: Nodes get networks of both IP families, once, in one write each. Existing networks do not
@@ -100,7 +100,7 @@ func TestExcluded(t *testing.T) {
 		r.start()
 		for i := range maxCompeting {
 			name := fmt.Sprint("far-", i)
-			r.joinAs(name, "", map[string]string{domain + "/" + optout.Routes: ""})
+			r.joinAs(name, "", map[string]string{domain + "/" + cloud.ExcludeFromRoutes: ""})
 			r.settle()
 			r.is(name, r.podCIDRs(name), "")
 			if i > 0 {

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/controller/optout"
 	"github.com/thalassa-cloud/thalassa-ccm/src/list"
 )
 
@@ -25,7 +24,7 @@ const (
 )
 
 func (c *Controller) keptMessage() string {
-	return fmt.Sprintf("it has the annotation or label %s/%s", c.behaviour.Domain, optout.Keep)
+	return fmt.Sprintf("it has the annotation or label %s/%s", c.behaviour.Domain, cloud.KeepNode)
 }
 
 // removable are the Nodes that may be deleted in this pass if a second request confirms it, the one that is missing
@@ -66,7 +65,7 @@ func (c *Controller) removable(ctx context.Context, subjects []*subject, hasCana
 	return eligible
 }
 
-// drained says whether the Node is cordoned, or the cluster autoscaler is removing it. The loss of its machine is
+// drained reports whether the Node is cordoned, or the cluster autoscaler is removing it. The loss of its machine is
 // expected, so it does not count towards the share. All other conditions for its deletion still apply.
 func drained(node *corev1.Node) bool {
 	return node.Spec.Unschedulable || slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool {

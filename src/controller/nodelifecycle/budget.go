@@ -18,8 +18,8 @@ type budget struct {
 	removals map[types.UID]time.Time
 }
 
-// permits says whether all candidates may be deleted: together with the Nodes that were deleted within the window they
-// are at most the share of all.
+// permits reports whether all candidates may be deleted: together with the Nodes that were deleted within the window
+// they are at most the share of all.
 func (b *budget) permits(all, candidates []types.UID, now time.Time) bool {
 	maps.DeleteFunc(b.removals, func(_ types.UID, at time.Time) bool { return now.Sub(at) >= b.window })
 	return b.countWith(candidates) <= b.limit(b.countWith(all), now)

@@ -13,7 +13,6 @@ import (
 	nodeutil "k8s.io/component-helpers/node/util"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/controller/optout"
 )
 
 // subject is a Node of this cloud during one pass.
@@ -48,7 +47,7 @@ var errNotObserved = errors.New("the process ends")
 // observationOf is what the Node itself shows.
 func observationOf(node *corev1.Node, domain string, at time.Time) observation {
 	s := observation{at: at, providerID: node.Spec.ProviderID, ready: corev1.ConditionUnknown,
-		tainted: hasShutdownTaint(node), kept: optout.Kept(node, domain)}
+		tainted: hasShutdownTaint(node), kept: cloud.Kept(node, domain)}
 	if _, condition := nodeutil.GetNodeCondition(&node.Status, corev1.NodeReady); condition != nil {
 		s.ready, s.reported = condition.Status, condition.LastHeartbeatTime
 	}

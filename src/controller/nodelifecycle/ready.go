@@ -19,7 +19,7 @@ const (
 	unansweredLimit = 10 * time.Minute
 )
 
-// rejectsList says whether the list contradicts ready Nodes, and warns about it. While a machine is being confirmed,
+// rejectsList reports whether the list contradicts ready Nodes, and warns about it. While a machine is being confirmed,
 // nothing starts over.
 func (c *Controller) rejectsList(ctx context.Context, batch, subjects []*subject) bool {
 	why, confirming := c.inconsistency(ctx, subjects)

@@ -12,7 +12,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/controller/optout"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/patch"
 )
 
@@ -91,7 +90,7 @@ func (c *Controller) confirmMissing(ctx context.Context, batch []*subject, notBe
 	return missing
 }
 
-// confirmsMissing says whether an answer is that the machine does not exist. Any other answer starts over.
+// confirmsMissing reports whether an answer is that the machine does not exist. Any other answer starts over.
 func (c *Controller) confirmsMissing(s *subject, state cloud.MachineState, err error) bool {
 	switch {
 	case errors.Is(err, cloud.ErrOtherNetwork):
@@ -147,7 +146,7 @@ func (c *Controller) removeIfMissing(ctx context.Context, s *subject) error {
 	case err != nil:
 		c.block(s, blockedKubernetes, fmt.Sprintf("reading the Node once more: %v", err))
 		return err
-	case optout.Kept(fresh, c.behaviour.Domain):
+	case cloud.Kept(fresh, c.behaviour.Domain):
 		c.block(s, blockedKept, c.keptMessage())
 	case changedSince(s, fresh):
 		c.block(s, blockedReported, "it changed at the same moment, so its kubelet may be running")

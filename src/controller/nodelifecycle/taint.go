@@ -13,7 +13,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/patch"
 )
 
-// isShutdownTaint says whether it is the taint of Kubernetes for Nodes whose machines are shut down.
+// isShutdownTaint reports whether it is the taint of Kubernetes for Nodes whose machines are shut down.
 func isShutdownTaint(t corev1.Taint) bool {
 	return t.Key == cloudproviderapi.TaintNodeShutdown && t.Effect == corev1.TaintEffectNoSchedule
 }

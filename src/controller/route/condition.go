@@ -62,7 +62,7 @@ func pending() condition {
 	return condition{corev1.ConditionTrue, noRoutesCreated, "The routes of this Node are being created"}
 }
 
-// satisfiedBy says whether nothing has to be written. A condition of another writer, such as a network plugin, is
+// satisfiedBy reports whether nothing has to be written. A condition of another writer, such as a network plugin, is
 // sufficient if it says that the network is available.
 func (c condition) satisfiedBy(other condition) bool {
 	return c == other || (c.status == other.status && c.status == corev1.ConditionFalse)
@@ -111,7 +111,7 @@ func (c *conditions) setWritten(node *corev1.Node, desired condition) {
 	}
 }
 
-// inSync says whether a Node's current condition is sufficient. It is not if the desired one is unknown.
+// inSync reports whether a Node's current condition is sufficient. It is not if the desired one is unknown.
 func (c *conditions) inSync(node types.UID, current condition) bool {
 	desired := c.get(node).desired
 	return desired != condition{} && desired.satisfiedBy(current)
@@ -124,8 +124,8 @@ func (c *conditions) retain(alive map[types.UID]bool) {
 	maps.DeleteFunc(c.of, func(uid types.UID, _ conditionRecord) bool { return !alive[uid] })
 }
 
-// due says whether the condition is to be written. It is not if the current one is sufficient, or if it was written and
-// the Node in the cache is older than that. If another writer has changed it since, it is written again only after
+// due reports whether the condition is to be written. It is not if the current one is sufficient, or if it was written
+// and the Node in the cache is older than that. If another writer has changed it since, it is written again only after
 // minInterval, and the remaining time is returned: two writers that overwrite each other for ever would load the API
 // server.
 func (r conditionRecord) due(node *corev1.Node, minInterval time.Duration) (write bool, wait time.Duration) {

@@ -31,7 +31,6 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/nodeipam"
-	"github.com/thalassa-cloud/thalassa-ccm/src/controller/optout"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool"
 	"github.com/thalassa-cloud/thalassa-ccm/src/tracing"
 )
@@ -61,7 +60,8 @@ type Options struct {
 	CIDRs []netip.Prefix
 	// Period is the time between two checks for drift; 0 is the period of the provider.
 	Period time.Duration
-	// Domain begins the name of the label and annotation that exclude a Node, optout.Routes; "" excludes none.
+	// Domain begins the name of the label and annotation that exclude a Node, cloud.ExcludeFromRoutes; "" excludes
+	// none.
 	Domain string
 	// Shortest are the shortest prefixes of networks that get a route, nodeipam.Masks.Limit, if an allocator allocates
 	// them. The zero Masks permit any.
@@ -93,14 +93,10 @@ type Controller struct {
 
 	// The rest is a record of earlier syncs, of which there is one at a time. After a restart it is empty: then fewer
 	// routes are deleted, and events are repeated.
-	owned    map[routeKey]bool    // this cluster's routes at the latest sync, and those that were created since
-	free     checks[routeKey]     // the routes whose gateways no machine has
-	blocking checks[blockingNode] // the Nodes because of which routes that were left behind are not deleted
+	owned    map[routeKey]bool // this cluster's routes at the latest sync, and those that were created since
+	reported map[routeKey]bool // the routes that were reported as left behind
 	stale    workerpool.Stale
-	// unchecked means that the latest check for routes that were left behind failed, pause is the time until the next
-	// one: see followUp.
-	unchecked bool
-	pause     time.Duration
+	pause    time.Duration // after the latest comparison; 0: it succeeded
 }
 
 // New returns a controller that begins its work with Run. The error is that the Nodes' informer has ended.
@@ -108,7 +104,7 @@ func New(o Options) (*Controller, error) {
 	c := &Controller{
 		provider: o.Provider, changes: o.Changes, recovered: o.Recovered, client: o.Client, nodes: o.Nodes.Lister(),
 		cidrs: o.CIDRs, period: o.Period, domain: o.Domain, shortest: o.Shortest, recorder: o.Recorder,
-		metrics: newMetrics(), owned: map[routeKey]bool{},
+		metrics: newMetrics(), owned: map[routeKey]bool{}, reported: map[routeKey]bool{},
 		// The name of the queue, which its metrics contain, is that of the library's route controller.
 		queue: workqueue.NewTypedDelayingQueueWithConfig(
 			workqueue.TypedDelayingQueueConfig[string]{Name: "Routes"}),
@@ -134,21 +130,21 @@ func (c *Controller) nodeChanged(was, is *corev1.Node, _ bool) {
 	}
 }
 
-// sameInput says whether nothing differs that this controller reads or would write.
+// sameInput reports whether nothing differs that this controller reads or would write.
 func (c *Controller) sameInput(was, is *corev1.Node) bool {
 	return c.sameRoutes(was, is) &&
 		(conditionOf(was) == conditionOf(is) || c.conditions.inSync(is.UID, conditionOf(is)))
 }
 
-// sameRoutes says whether nothing differs that the routes of a Node follow from.
+// sameRoutes reports whether nothing differs that the routes of a Node follow from.
 func (c *Controller) sameRoutes(was, is *corev1.Node) bool {
 	return was.UID == is.UID && was.Spec.ProviderID == is.Spec.ProviderID && c.excludes(was) == c.excludes(is) &&
 		cloud.Uninitialised(was) == cloud.Uninitialised(is) && slices.Equal(podCIDRs(was), podCIDRs(is)) &&
 		slices.Equal(was.Status.Addresses, is.Status.Addresses)
 }
 
-// excludes says whether the Node's owner excluded it.
-func (c *Controller) excludes(n *corev1.Node) bool { return optout.FromRoutes(n, c.domain) }
+// excludes reports whether the Node's owner excluded it.
+func (c *Controller) excludes(n *corev1.Node) bool { return cloud.ExcludedFromRoutes(n, c.domain) }
 
 // Run works until ctx ends, and then until the writes under way are done.
 func (c *Controller) Run(ctx context.Context) {
@@ -157,11 +153,7 @@ func (c *Controller) Run(ctx context.Context) {
 	if !cache.WaitFor(ctx, "caches", c.synced) {
 		return
 	}
-	start := nodeChange // routes may have to be deleted even if there are no Nodes
-	if c.period <= 0 {
-		start = cloudChange // no periodic check finds the routes of Nodes that were deleted before
-	}
-	c.queue.Add(start)
+	c.queue.Add(nodeChange) // routes may have to be deleted even if there are no Nodes
 	// one sync after the other
 	workerpool.Work(ctx, c.queue, 1, c.reconcile, c.watchCloud, c.watchOutages, func(ctx context.Context) {
 		workerpool.Every(ctx, c.period, func() { c.queue.Add(periodic) })
@@ -189,11 +181,6 @@ func (c *Controller) watchOutages(ctx context.Context) {
 
 // reconcile runs a sync, and queues the next one if something failed.
 func (c *Controller) reconcile(ctx context.Context, trigger string) {
-	comparison := attempt{}
-	if delay, _ := c.failures.wait(comparison); delay > 0 {
-		c.queue.AddAfter(trigger, delay)
-		return
-	}
 	result, err := c.sync(ctx, trigger)
 	if ctx.Err() != nil {
 		return
@@ -201,14 +188,14 @@ func (c *Controller) reconcile(ctx context.Context, trigger string) {
 	c.metrics.countSync(trigger, len(result.written) > 0, err, result.failed)
 	if err != nil {
 		tracing.Fail(ctx, err)
-		delay := c.failures.add(comparison, err)
+		c.pause = min(max(2*c.pause, minRetryDelay), maxRetryDelay)
 		klog.FromContext(ctx).Error(err,
 			"The routes of the cloud cannot be compared with the Nodes; no routes are deleted until a retry succeeds",
-			"after", delay)
-		c.queue.AddAfter(trigger, delay)
+			"after", c.pause)
+		c.queue.AddAfter(trigger, c.pause)
 		return
 	}
-	c.failures.clear(comparison)
+	c.pause = 0
 	if !result.stale {
 		c.stale = 0
 	} else {
@@ -217,23 +204,9 @@ func (c *Controller) reconcile(ctx context.Context, trigger string) {
 	if result.retry > 0 {
 		c.queue.AddAfter(nodeChange, result.retry)
 	}
-	if c.period <= 0 && trigger != nodeChange {
-		c.followUp()
-	}
 }
 
-// followUp queues another check for routes that were left behind, if there are some or if it is not known. It is for
-// clouds without a check for drift. The pause doubles, because the cloud may refuse to delete a route for ever.
-func (c *Controller) followUp() {
-	if len(c.free) == 0 && !c.unchecked {
-		c.pause = 0
-		return
-	}
-	c.pause = min(max(2*c.pause, minFreeTime), maxFollowUp)
-	c.queue.AddAfter(cloudChange, c.pause)
-}
-
-// isStale says whether a write only needs a newer list.
+// isStale reports whether a write only needs a newer list.
 func (c *Controller) isStale(err error) bool {
 	return errors.Is(err, cloud.ErrStale) && !c.stale.TooOften()
 }

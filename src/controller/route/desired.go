@@ -26,7 +26,7 @@ type desiredRoute struct {
 // key identifies the route in all tables.
 func (r desiredRoute) key() nodeNetwork { return nodeNetwork{r.destination, r.node.Name} }
 
-// matches says whether an actual route has the destination's Node as its gateway.
+// matches reports whether an actual route has the destination's Node as its gateway.
 func (r desiredRoute) matches(f cloud.ActualRoute) bool {
 	return f.Destination == r.destination && slices.Contains(r.gateways, f.Gateway)
 }
@@ -46,9 +46,7 @@ const (
 	// The Node's subnet uses a table in which no routes are created.
 	reasonOtherTable = "OtherRouteTable"
 	reasonNoTable    = "RouteTableNotFound" // for the traffic of the Node
-	reasonLeftBehind = "RouteLeftBehind"    // no machine has the address of its gateway
-	// No list contains the machine of a Node, so it is not known whether a list is complete.
-	reasonStopped = "RouteCleanUpStopped"
+	reasonLeftBehind = "RouteLeftBehind"    // an unmanaged one may be that of a deleted Node
 )
 
 // problem is an event for the owner of a Node. The messages of reasonUnknown and reasonQuota differ from one attempt to
@@ -71,7 +69,7 @@ type desired struct {
 	routes []desiredRoute
 	// problems are why Nodes do not get routes, by the Node's name.
 	problems map[string][]event.Warning
-	// addresses are those of members that are confirmed to run on their machines.
+	// addresses are those of all Nodes, and whether the Node is a member that is confirmed to run on its machine.
 	addresses map[netip.Addr]bool
 	// destinations are the networks of all members, also those that get no route; sizes are their sizes, without those
 	// that are too large.
@@ -99,11 +97,7 @@ func newDesired(cluster cloud.PodNetwork, nodes []*corev1.Node, shortest nodeipa
 			d.addOther(node)
 			continue
 		}
-		if member.Confirmed && !cloud.Uninitialised(node) {
-			for _, address := range member.Addresses {
-				d.addresses[address] = true
-			}
-		}
+		d.addAddresses(member.Addresses, member.Confirmed && !cloud.Uninitialised(node))
 		for _, text := range podCIDRs(node) {
 			d.addNetwork(member, text, cluster.CIDRs, shortest)
 		}
@@ -111,8 +105,15 @@ func newDesired(cluster cloud.PodNetwork, nodes []*corev1.Node, shortest nodeipa
 	return d
 }
 
+func (d *desired) addAddresses(addresses []netip.Addr, confirmed bool) {
+	for _, one := range addresses {
+		d.addresses[one] = d.addresses[one] || confirmed
+	}
+}
+
 // addOther adds the networks of a Node that is not a member, so that younger members get no routes to parts of them.
 func (d *desired) addOther(node *corev1.Node) {
+	d.addAddresses(cloud.InternalAddresses(node), false)
 	for _, text := range podCIDRs(node) {
 		if network, err := netip.ParsePrefix(text); err == nil {
 			d.others.add(network.Masked(), node.Name)

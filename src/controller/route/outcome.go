@@ -1,6 +1,7 @@
 package route
 
 import (
+	"cmp"
 	"errors"
 	"sync"
 	"time"
@@ -12,13 +13,59 @@ import (
 type outcome struct {
 	mu         sync.Mutex
 	failed     bool
-	stale      bool            // a write needs a newer list
-	incomplete bool            // some Nodes changed, and are left to the next sync
-	retry      time.Duration   // when to retry; 0: never
-	full       map[string]bool // tables that accept no more routes
-	written    []*operation    // those that succeeded
-	done       map[verb]int    // the number of those
-	missing    int             // Nodes that lack a route at the end
+	stale      bool          // a write needs a newer list
+	incomplete bool          // some Nodes changed, and are left to the next sync
+	retry      time.Duration // when to retry; 0: never
+	tables     map[tableVerb]*refusal
+	written    []*operation // those that succeeded
+	done       map[verb]int // the number of those
+	missing    int          // Nodes that lack a route at the end
+}
+
+// tableVerb are the writes of one kind to one table: a table that refuses new routes may still delete old ones.
+type tableVerb struct {
+	table string
+	verb  verb
+}
+
+// failureThreshold is the number of failures in a row, of any kind, after which a table is taken to refuse all writes
+// of a kind. A table that does not exist any more refuses all of them without an error that says so.
+const failureThreshold = 20
+
+// refusal has the failures in a row of the writes of one kind to one table, with those of earlier syncs, and the error
+// because of which no more of them are made in this sync.
+type refusal struct {
+	inARow int
+	err    error
+}
+
+// refusal returns the error because of which a write is not tried in this sync.
+func (o *outcome) refusal(one *operation) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.of(one).err
+}
+
+// countFailed counts the writes that failed in earlier syncs, and reports whether there are any.
+func (o *outcome) countFailed(writes []*operation) (some bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, one := range writes {
+		if one.failed.err != nil {
+			o.of(one).inARow++
+			some = true
+		}
+	}
+	return some
+}
+
+// of requires mu to be held.
+func (o *outcome) of(one *operation) *refusal {
+	key := tableVerb{one.table.ID, one.verb}
+	if o.tables[key] == nil {
+		o.tables[key] = &refusal{}
+	}
+	return o.tables[key]
 }
 
 // retryAfter requests another sync after a delay.
@@ -49,21 +96,19 @@ func (o *outcome) leaveNode() {
 func (o *outcome) record(one *operation, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	problem, ok := errors.AsType[*cloud.RouteProblem](err)
+	table := o.of(one)
 	switch {
 	case err == nil:
+		table.inARow = 0
 		o.written = append(o.written, one)
 		o.done[one.verb]++
 	case errors.Is(err, cloud.ErrStale):
 		o.stale = true
 	default:
 		o.failed = true
-		o.full[one.table.ID] = o.full[one.table.ID] || ok && problem.TableFull
+		problem, ok := errors.AsType[*cloud.RouteProblem](err)
+		if table.inARow++; table.inARow >= failureThreshold || ok && problem.OfTable {
+			table.err = cmp.Or(table.err, err)
+		}
 	}
-}
-
-func (o *outcome) isFull(table string) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.full[table]
 }

@@ -1,7 +1,6 @@
 package route
 
 import (
-	"cmp"
 	"net/netip"
 	"slices"
 	"time"
@@ -15,35 +14,29 @@ import (
 type ownership struct {
 	cidrs []netip.Prefix
 	// desired has the networks and addresses of Nodes. A route to a network of Nodes that are not members is not this
-	// cluster's because of its gateway or a free address: users may create such routes with any gateway, also with a
-	// Node that forwards the packets.
+	// cluster's because of its gateway: users may create such routes with any gateway, also with a Node that forwards
+	// the packets.
 	desired desired
 	// owned are the routes that were this cluster's at the latest sync, or were created since. A Node may be deleted
 	// before its machine.
 	owned map[routeKey]bool
-	// leftBehind are routes to an address that no machine has, according to more than one check. The latest check is
-	// part of this sync.
-	leftBehind map[routeKey]bool
 }
 
-// owns says whether a route may be changed and deleted.
+// owns reports whether a route may be changed and deleted.
 func (own ownership) owns(t cloud.RouteTable, f cloud.ActualRoute) bool {
-	if own.ownsCertainly(t, f) {
-		return true
-	}
-	_, ofOther := own.desired.others.overlap(f.Destination)
-	return !ofOther && own.leftBehind[keyOf(t, f)] && cloud.Inside(f.Destination, own.cidrs)
-}
-
-// ownsCertainly is owns without the routes that are left behind, for which each sync has to check again whether a
-// machine has the address.
-func (own ownership) ownsCertainly(t cloud.RouteTable, f cloud.ActualRoute) bool {
 	leadsToNode := own.desired.addresses[f.Gateway] && !own.ofOtherNode(f.Destination)
-	return cloud.Inside(f.Destination, own.cidrs) && (f.Managed || t.Exclusive || leadsToNode || own.owned[keyOf(t, f)])
+	return cloud.Inside(f.Destination, own.cidrs) &&
+		(f.Managed || t.Exclusive || leadsToNode || own.owned[keyOf(t, f)] || own.replaces(f))
 }
 
-// ofOtherNode says whether a network overlaps with one of a Node that is not a member, and does not belong to an older
-// member.
+// replaces reports whether a route that nobody uses gives way to that of a member. It is not this cluster's otherwise.
+func (own ownership) replaces(f cloud.ActualRoute) bool {
+	_, ofOther := own.desired.others.overlap(f.Destination)
+	return f.Abandoned && !ofOther
+}
+
+// ofOtherNode reports whether a network overlaps with one of a Node that is not a member, and does not belong to an
+// older member.
 func (own ownership) ofOtherNode(network netip.Prefix) bool {
 	_, ofOther := own.desired.others.overlap(network)
 	_, ofMember := own.desired.claims.containing(network)
@@ -66,10 +59,9 @@ type verb string
 
 // The verbs, as values of a metric's label.
 const (
-	create  verb = "create"
-	change  verb = "change"
-	remove  verb = "delete"
-	replace verb = "replace"
+	create verb = "create"
+	change verb = "change"
+	remove verb = "delete"
 )
 
 // operation is one write.
@@ -78,14 +70,10 @@ type operation struct {
 	table  cloud.RouteTable
 	actual cloud.ActualRoute // what is changed or removed
 	route  cloud.Route       // the route afterwards; not for removals
-	// leftBehind says of a removal that the only reason is that no machine has the address of the gateway.
-	leftBehind bool
-	// delay is how long it has to wait after a failure, and err is that failure. With a delay it is not part of this
-	// sync.
-	delay time.Duration
-	err   error
-	// done says that it was made when the whole table was replaced.
-	done bool
+	// failed is the failure of the attempts before, and delay is how long it has to wait after it. With a delay it is
+	// not part of this sync.
+	failed failure
+	delay  time.Duration
 }
 
 // key identifies the operation in the record of failures.
@@ -212,7 +200,7 @@ func (p *plan) addCorrect(table cloud.RouteTable, route nodeNetwork) {
 	p.correctIn[route] = append(p.correctIn[route], table.ID)
 }
 
-// correctInOther says whether another table has a correct route.
+// correctInOther reports whether another table has a correct route.
 func (p *plan) correctInOther(table string, route nodeNetwork) bool {
 	return slices.ContainsFunc(p.correctIn[route], func(one string) bool { return one != table })
 }
@@ -254,16 +242,15 @@ func (p *plan) keepOrRemove(table cloud.RouteTable, f *actualRoute, same []*actu
 	if !f.owned && !correct {
 		return
 	}
-	certainly := own.ownsCertainly(table, f.ActualRoute)
 	undecided := own.desired.destinations[f.Destination] &&
 		!slices.ContainsFunc(same, func(one *actualRoute) bool { return one.kept })
 	if !undecided && !correct && !f.kept {
-		o := &operation{verb: remove, table: table, actual: f.ActualRoute, leftBehind: !certainly}
+		o := &operation{verb: remove, table: table, actual: f.ActualRoute}
 		p.writes, p.removals = append(p.writes, o), append(p.removals, o)
 		return
 	}
 	p.keptCount++
-	if certainly {
+	if f.owned && !f.Abandoned {
 		p.owned[keyOf(table, f.ActualRoute)] = true
 	}
 }
@@ -298,30 +285,3 @@ func nextHop(f cloud.ActualRoute) string {
 
 // changesRoute says that an operation is part of this sync, and not a creation: only these need a new list.
 func (o *operation) changesRoute() bool { return o.verb != create && o.delay == 0 }
-
-// writesTo are the writes to a table.
-func (p *plan) writesTo(table string) []*operation {
-	return slices.DeleteFunc(slices.Clone(p.writes), func(o *operation) bool { return o.table.ID != table })
-}
-
-// routesIn are all routes that a table has inside the cluster's networks after the writes, sorted.
-func (p *plan) routesIn(table string) []cloud.Route {
-	var routes []cloud.Route
-	changed := map[routeKey]bool{}
-	for _, o := range p.writesTo(table) {
-		if o.verb != remove {
-			changed[keyOf(o.table, o.actual)] = true
-			routes = append(routes, o.route)
-		}
-	}
-	for kept := range p.owned {
-		if kept.table == table && kept.gateway.IsValid() && !changed[kept] {
-			routes = append(routes, cloud.Route{Destination: kept.destination, Gateway: kept.gateway})
-		}
-	}
-	slices.SortFunc(routes, func(a, b cloud.Route) int {
-		return cmp.Or(a.Destination.Addr().Compare(b.Destination.Addr()), cmp.Compare(a.Destination.Bits(),
-			b.Destination.Bits()))
-	})
-	return routes
-}

@@ -128,8 +128,8 @@ func TestOwnership(t *testing.T) {
 	toNode, forOthers, ofOlder := desired{addresses: addresses}, desired{addresses: addresses, others: others},
 		desired{addresses: addresses, others: others, claims: older}
 	was := map[routeKey]bool{key: true}
-	managed := inside
-	managed.Managed = true
+	managed, abandoned := inside, inside
+	managed.Managed, abandoned.Abandoned = true, true
 	tests := map[string]struct {
 		knowledge ownership
 		table     cloud.RouteTable
@@ -144,11 +144,11 @@ func TestOwnership(t *testing.T) {
 		"to a Node, older":      {ownership{desired: ofOlder}, cloud.RouteTable{ID: "main"}, inside, true},
 		"ours, now for others": {ownership{owned: was, desired: desired{others: others}},
 			cloud.RouteTable{ID: "main"}, inside, true},
-		"no owner, for others": {ownership{leftBehind: was, desired: desired{others: others, claims: older}},
-			cloud.RouteTable{ID: "main"}, inside, false},
-		"no owner":           {ownership{leftBehind: was}, cloud.RouteTable{ID: "main"}, inside, true},
-		"exclusive":          {ownership{}, cloud.RouteTable{ID: "main", Exclusive: true}, inside, true},
-		"managed":            {ownership{}, cloud.RouteTable{ID: "main"}, managed, true},
+		"exclusive": {ownership{}, cloud.RouteTable{ID: "main", Exclusive: true}, inside, true},
+		"managed":   {ownership{}, cloud.RouteTable{ID: "main"}, managed, true},
+		"abandoned": {ownership{}, cloud.RouteTable{ID: "main"}, abandoned, true},
+		"abandoned, for others": {ownership{desired: desired{others: others, claims: older}},
+			cloud.RouteTable{ID: "main"}, abandoned, false},
 		"outside, to a Node": {ownership{desired: toNode}, cloud.RouteTable{ID: "main"}, outside, false},
 		"outside, exclusive": {ownership{}, cloud.RouteTable{ID: "main", Exclusive: true}, outside, false},
 		"outside, but was ours": {ownership{owned: map[routeKey]bool{{"main", outside.Destination, gateway}: true}},
@@ -161,27 +161,5 @@ func TestOwnership(t *testing.T) {
 				t.Errorf("owned: %v, want %v", got, tt.want)
 			}
 		})
-	}
-}
-
-// TestReplacementKeepsUninitialised: the route of a Node without an address is kept when a table is replaced, and so is
-// a correct one. Other routes to the cluster's networks are not.
-func TestReplacementKeepsUninitialised(t *testing.T) {
-	nodes := []*corev1.Node{node("joins", "", "10.244.1.0/24"), node("there", "10.0.0.3", "10.244.3.0/24"),
-		node("moved", "10.0.0.4", "10.244.4.0/24"), node("new", "10.0.0.5", "10.244.5.0/24")}
-	cluster := cloud.PodNetwork{CIDRs: []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16")},
-		Members: membersOf(nodes)}
-	table := cloud.RouteTable{ID: "main", Used: true, Exclusive: true, Routes: routesOf("0.0.0.0/0 by 10.0.0.1",
-		"10.244.1.0/24 by 10.0.0.1", "10.244.2.0/24 by 10.0.0.1", "10.244.3.0/24 by 10.0.0.3",
-		"10.244.4.0/24 by 10.0.0.9")}
-	p := newPlan(cloud.RouteTables{Tables: []cloud.RouteTable{table}}, ownership{cidrs: cluster.CIDRs,
-		desired: newDesired(cluster, nodes, nodeipam.Masks{})})
-	var got []string
-	for _, r := range p.routesIn("main") {
-		got = append(got, fmt.Sprintf("%s by %s", r.Destination, r.Gateway))
-	}
-	want := "10.244.1.0/24 by 10.0.0.1, 10.244.3.0/24 by 10.0.0.3, 10.244.4.0/24 by 10.0.0.4, 10.244.5.0/24 by 10.0.0.5"
-	if strings.Join(got, ", ") != want {
-		t.Errorf("routes:\n got %s\nwant %s", strings.Join(got, ", "), want)
 	}
 }

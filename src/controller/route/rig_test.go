@@ -1,7 +1,6 @@
 package route
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,26 +25,23 @@ import (
 
 // fakeCloud is a cloud with route tables. Tests can change its routes by hand.
 type fakeCloud struct {
-	mu       sync.Mutex
-	tables   []*fakeTable
-	machines map[netip.Addr]bool // addresses of machines
-	omitted  map[netip.Addr]bool // addresses that lists of machines do not contain
-	// readError is the error of List, listError that of FreeAddresses, writeError that of all writes.
-	readError, listError, writeError error
-	quota                            int // routes of a table; 0: any number
-	lastHandle                       int
-	listCalls, newLists              int
-	writes                           []string
-	cached                           []cloud.RouteTable // what List returns if it may be cached; nil: tables
-	replaceError                     error
-	refusedRoute                     string                        // a destination whose error is ReadOnly
-	refusingTable                    string                        // a table that refuses all writes
-	unconfirmed                      string                        // a Node that is not confirmed to run on its machine
-	refuses                          func(destination string) bool // says which routes cannot be created; nil: none
-	unknownTables                    map[string]string
-	unknownMachines                  map[string]bool // Nodes whose machines the cloud does not show
-	membersDelay                     time.Duration   // duration of Members
-	listDelay, createDelay           time.Duration   // durations of List and Create
+	mu     sync.Mutex
+	tables []*fakeTable
+	// readError is the error of List, writeError that of all writes.
+	readError, writeError  error
+	quota                  int // routes of a table; 0: any number
+	lastHandle             int
+	listCalls, newLists    int
+	writes                 []string
+	cached                 []cloud.RouteTable            // what List returns if it may be cached; nil: tables
+	refusedRoute           string                        // a destination whose error is OfTable
+	refusingTable          string                        // a table that refuses all writes
+	unconfirmed            string                        // a Node that is not confirmed to run on its machine
+	refuses                func(destination string) bool // says which routes cannot be created; nil: none
+	unknownTables          map[string]string
+	unknownMachines        map[string]bool // Nodes whose machines the cloud does not show
+	membersDelay           time.Duration   // duration of Members
+	listDelay, createDelay time.Duration   // durations of List and Create
 }
 
 // Counters of a cloud.
@@ -66,8 +62,7 @@ type fakeTable struct {
 }
 
 func newFakeCloud() *fakeCloud {
-	return &fakeCloud{tables: []*fakeTable{{RouteTable: cloud.RouteTable{ID: "main", Name: "main", Used: true}}},
-		machines: map[netip.Addr]bool{}}
+	return &fakeCloud{tables: []*fakeTable{{RouteTable: cloud.RouteTable{ID: "main", Name: "main", Used: true}}}}
 }
 
 func (c *fakeCloud) Behaviour() cloud.RouteBehaviour {
@@ -120,14 +115,6 @@ func (c *fakeCloud) List(_ context.Context, _ cloud.PodNetwork, maxAge time.Dura
 	return cloud.RouteTables{Tables: tables, UnknownTables: c.unknownTables}, nil
 }
 
-func (c *fakeCloud) FreeAddresses(_ context.Context, _ cloud.PodNetwork, addresses []netip.Addr) ([]netip.Addr, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(addresses), func(a netip.Addr) bool {
-		return c.machines[a] && !c.omitted[a]
-	}), cmp.Or(c.readError, c.listError)
-}
-
 func (c *fakeCloud) table(id string) *fakeTable {
 	return c.tables[slices.IndexFunc(c.tables, func(t *fakeTable) bool { return t.ID == id })]
 }
@@ -149,14 +136,14 @@ func (c *fakeCloud) Create(_ context.Context, table string, r cloud.Route) error
 	<-time.After(delay)
 	return c.write(fmt.Sprintf("create %s %s by %s", table, r.Destination, r.Gateway), func() error {
 		if c.refusedRoute == r.Destination.String() || c.refusingTable == table {
-			return &cloud.RouteProblem{ReadOnly: true, Err: errors.New("away")}
+			return &cloud.RouteProblem{OfTable: true, Err: errors.New("away")}
 		}
 		if c.refuses != nil && c.refuses(r.Destination.String()) {
 			return errors.New("no such address")
 		}
 		t := c.table(table)
 		if c.quota > 0 && len(t.Routes) >= c.quota {
-			return &cloud.RouteProblem{Reason: cloud.RouteQuotaExceeded, TableFull: true,
+			return &cloud.RouteProblem{Reason: cloud.RouteQuotaExceeded, OfTable: true,
 				Err: errors.New("no more routes")}
 		}
 		c.lastHandle++
@@ -183,24 +170,6 @@ func (c *fakeCloud) Delete(_ context.Context, table string, r cloud.ActualRoute)
 	return c.write(fmt.Sprintf("delete %s %s by %s", table, r.Destination, nextHop(r)), func() error {
 		t := c.table(table)
 		t.Routes = slices.DeleteFunc(t.Routes, func(f cloud.ActualRoute) bool { return f == r })
-		return nil
-	})
-}
-
-func (c *fakeCloud) Replace(_ context.Context, table string, cidrs []netip.Prefix, routes []cloud.Route) error {
-	return c.write(fmt.Sprintf("replace %s by %d", table, len(routes)), func() error {
-		if c.replaceError != nil {
-			return c.replaceError
-		}
-		t := c.table(table)
-		t.Routes = slices.DeleteFunc(t.Routes, func(f cloud.ActualRoute) bool {
-			return cloud.Inside(f.Destination, cidrs)
-		})
-		for _, r := range routes {
-			c.lastHandle++
-			t.Routes = append(t.Routes, cloud.ActualRoute{Destination: r.Destination, Gateway: r.Gateway,
-				Handle: c.lastHandle})
-		}
 		return nil
 	})
 }
@@ -295,7 +264,7 @@ func node(name, address string, cidrs ...string) *corev1.Node {
 	return n
 }
 
-// join adds Nodes and their machines.
+// join adds Nodes.
 func (r *rig) join(nodes ...*corev1.Node) {
 	r.Helper()
 	for _, n := range nodes {
@@ -304,11 +273,6 @@ func (r *rig) join(nodes ...*corev1.Node) {
 		if _, err := r.cluster.CoreV1().Nodes().Create(r.Context(), n, metav1.CreateOptions{}); err != nil {
 			r.Fatal(err)
 		}
-		r.cloud.set(func(c *fakeCloud) {
-			for _, address := range cloud.InternalAddresses(n) {
-				c.machines[address] = true
-			}
-		})
 	}
 }
 
@@ -322,15 +286,10 @@ func (r *rig) changeNode(name string, change func(*corev1.Node)) {
 	workerpooltest.ChangeNode(r, r.cluster, name, change)
 }
 
-// deleteNode deletes a Node, and not its machine.
+// deleteNode deletes a Node.
 func (r *rig) deleteNode(name string) {
 	r.Helper()
 	workerpooltest.DeleteNode(r, r.cluster, name)
-}
-
-// removeMachine removes a machine.
-func (r *rig) removeMachine(address string) {
-	r.cloud.set(func(c *fakeCloud) { delete(c.machines, netip.MustParseAddr(address)) })
 }
 
 // routes are the routes in the cloud, sorted.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/netip"
 	"slices"
 	"time"
 
@@ -22,7 +21,7 @@ import (
 // sync compares the routes once and writes what differs. The error is that they could not be compared; in that case
 // nothing was written.
 func (c *Controller) sync(ctx context.Context, trigger string) (*outcome, error) {
-	result := &outcome{full: map[string]bool{}, done: map[verb]int{}}
+	result := &outcome{tables: map[tableVerb]*refusal{}, done: map[verb]int{}}
 	nodes, err := c.nodes.List(labels.Everything())
 	if err != nil {
 		return result, fmt.Errorf("listing nodes: %w", err)
@@ -41,6 +40,7 @@ func (c *Controller) sync(ctx context.Context, trigger string) (*outcome, error)
 		return result, err
 	}
 	c.reportRestored(p)
+	c.reportLeftBehind(memberNodes, d, p)
 	c.prune(p)
 	c.setOwned(tables, p)
 	retryUnknownMachines(members, result)
@@ -56,15 +56,15 @@ func (c *Controller) sync(ctx context.Context, trigger string) (*outcome, error)
 func (c *Controller) compare(ctx context.Context, cluster cloud.PodNetwork, d desired,
 	trigger string) (plan, []cloud.RouteTable, error) {
 	if trigger == nodeChange {
-		if p, tables, err := c.listAndPlan(ctx, cluster, d, trigger, c.maxListAge()); err != nil ||
+		if p, tables, err := c.listAndPlan(ctx, cluster, d, c.maxListAge()); err != nil ||
 			!slices.ContainsFunc(p.writes, (*operation).changesRoute) {
 			return p, tables, err
 		}
 	}
-	return c.listAndPlan(ctx, cluster, d, trigger, 0)
+	return c.listAndPlan(ctx, cluster, d, 0)
 }
 
-func (c *Controller) listAndPlan(ctx context.Context, cluster cloud.PodNetwork, d desired, trigger string,
+func (c *Controller) listAndPlan(ctx context.Context, cluster cloud.PodNetwork, d desired,
 	maxAge time.Duration) (plan, []cloud.RouteTable, error) {
 	view, err := c.provider.List(ctx, cluster, maxAge)
 	if err != nil {
@@ -76,20 +76,11 @@ func (c *Controller) listAndPlan(ctx context.Context, cluster cloud.PodNetwork, 
 	}); needed && !used {
 		return plan{}, nil, noTableError(view)
 	}
-	own := ownership{cidrs: cluster.CIDRs, desired: d, owned: c.owned}
-	p := newPlan(view, own)
-	if trigger != nodeChange {
-		// Routes that are left behind are unmanaged without this check, so each sync checks them again.
-		if own.leftBehind = c.findLeftBehind(ctx, cluster, p, d); len(own.leftBehind) > 0 {
-			p = newPlan(view, own)
-		}
-	}
+	p := newPlan(view, ownership{cidrs: cluster.CIDRs, desired: d, owned: c.owned})
 	for _, o := range p.writes {
-		if o.delay, o.err = c.failures.wait(attempt{routeKey: o.key()}); o.delay == 0 {
-			o.delay, o.err = c.failures.refusal(o)
-		}
+		o.failed = c.failures.get(o.key())
+		o.delay = o.failed.wait()
 	}
-	c.addBlocking(p)
 	return p, view.Tables, nil
 }
 
@@ -128,9 +119,8 @@ func (c *Controller) prune(p plan) {
 	c.conditions.retain(alive)
 }
 
-// setOwned records this cluster's routes before the writes. Routes whose removal fails are still owned, except those
-// that are owned only because their gateway is free: a machine may get the address. Routes in tables that were not
-// listed are still owned.
+// setOwned records this cluster's routes before the writes. Routes whose removal fails, and those in tables that were
+// not listed, are still owned.
 func (c *Controller) setOwned(tables []cloud.RouteTable, p plan) {
 	before := c.owned
 	c.owned = maps.Clone(p.owned)
@@ -140,9 +130,7 @@ func (c *Controller) setOwned(tables []cloud.RouteTable, p plan) {
 		}
 	}
 	for _, o := range p.removals {
-		if !o.leftBehind {
-			c.owned[o.key()] = true
-		}
+		c.owned[o.key()] = true
 	}
 }
 
@@ -221,15 +209,4 @@ func shortList[T any](all []T, text func(T) string) string {
 		texts = append(texts, text(one))
 	}
 	return list.Short(slices.Sorted(slices.Values(texts)))
-}
-
-// gatewaysOf are the gateways of routes, each once.
-func gatewaysOf(routes []routeKey) []netip.Addr {
-	var addresses []netip.Addr
-	for _, one := range routes {
-		if one.gateway.IsValid() && !slices.Contains(addresses, one.gateway) {
-			addresses = append(addresses, one.gateway)
-		}
-	}
-	return addresses
 }

@@ -20,26 +20,24 @@ import (
 func withValidAddresses(found cloud.Comparison) cloud.Comparison {
 	var valid []corev1.LoadBalancerIngress
 	var invalid []string
-	for _, ingress := range found.Status.Ingress {
+	for _, ingress := range found.Balancer.Status.Ingress {
 		canonical, problems := validIngress(ingress)
 		invalid = append(invalid, problems...)
 		if canonical.IP != "" || canonical.Hostname != "" {
 			valid = append(valid, canonical)
 		}
 	}
-	found.Status.Ingress = valid
+	found.Balancer.Status.Ingress = valid
 	if len(invalid) == 0 {
 		return found
 	}
 	slices.Sort(invalid)
 	invalid = slices.Compact(invalid)
-	message := fmt.Sprintf("The cloud returns addresses of the load balancer that Kubernetes does not accept, so they "+
-		"are not published: %s. Ask the cloud's support to correct them.", list.Short(invalid))
 	found.Notices = append(slices.Clone(found.Notices), cloud.Notice{Topic: cloud.Settings,
-		Reason: reasonAddressInvalid, Message: message})
+		Reason: reasonAddressInvalid, Message: fmt.Sprintf(textAddressInvalid, list.Short(invalid))})
 	if len(valid) == 0 && found.Refused == nil {
-		found.Refused = cloud.AlreadyReported(errors.New("the load balancer has no address that can be published: " +
-			list.Short(invalid)))
+		found.Refused = cloud.Reason{Reported: true,
+			Err: errors.New("the load balancer has no address that can be published: " + list.Short(invalid))}
 	}
 	return found
 }

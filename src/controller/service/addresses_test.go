@@ -28,10 +28,10 @@ type addressedCloud struct {
 
 // Diff implements cloud.LoadBalancers.
 func (c *addressedCloud) Diff(ctx context.Context, service *corev1.Service,
-	targets cloud.Targets) (cloud.Comparison, error) {
-	found, err := c.fakeCloud.Diff(ctx, service, targets)
-	if len(found.Status.Ingress) > 0 {
-		found.Status.Ingress = c.ingress
+	targets cloud.Targets, settled bool) (cloud.Comparison, error) {
+	found, err := c.fakeCloud.Diff(ctx, service, targets, settled)
+	if len(found.Balancer.Status.Ingress) > 0 {
+		found.Balancer.Status.Ingress = c.ingress
 	}
 	return found, err
 }

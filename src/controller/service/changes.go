@@ -23,7 +23,7 @@ func (c *Controller) cloudChanged(change cloud.Change) {
 		c.checks.Add(checkOrphans)
 	case change.Service.Name == "":
 	case c.states.has(key):
-		c.queue.Enqueue(key, priorityqueue.Normal, c.states.get(key).repairPause())
+		c.queue.Enqueue(key, priorityqueue.Normal, 0)
 	default:
 		c.checks.Add(checkOrphans)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -123,8 +124,9 @@ func TestRepeatedRepair(t *testing.T) {
 		<-time.After(10 * time.Minute)
 		r.cloud.takeWrites()
 		<-time.After(time.Hour)
-		if writes := len(r.cloud.takeWrites()); writes == 0 || writes > 15 {
-			t.Errorf("%d writes in an hour, want a few", writes)
+		if writes := len(r.cloud.takeWrites()); writes == 0 || writes > 15 { // and not 36,000
+			t.Errorf("%d writes in an hour, want one in %s", writes, repairInterval)
 		}
+		want(r, "an event says so", strings.Contains(strings.Join(r.events(), "\n"), reasonNotRepaired), true)
 	})
 }

@@ -176,7 +176,7 @@ func (c *Controller) nodeChanged(before, after *corev1.Node, initial bool) {
 	if initial {
 		return
 	}
-	// A node that is not ready any more changes no target, and is not preferred for new ones.
+	// If a node is not ready any more, targets may change at the next comparison: health checks do not send to it.
 	if before == nil || after == nil || cloud.Ready(before) != cloud.Ready(after) {
 		c.nodeSet.invalidate()
 	}
@@ -239,18 +239,22 @@ func (c *Controller) processKey(ctx context.Context, key string) {
 	err := c.syncKey(ctx, key)
 	c.metrics.reconciled(ctx, time.Since(started), resultOf(err))
 	c.nodeSync.done(key, c.metrics.nodeLatency)
-	switch after, asked := retryAfter(err); {
+	switch reason := cloud.ReasonOf(err); {
 	case err == nil:
 		c.queue.Forget(key)
-	case asked && isWait(err):
-		klog.FromContext(ctx).V(2).Info("The Service is synced again later", "service", key, "after", after, "reason",
-			err.Error())
+	case reason.Waits():
+		klog.FromContext(ctx).V(2).Info("The Service is synced again later", "service", key, "after", reason.Until,
+			"reason", err.Error())
 		c.queue.Forget(key)
-		c.queue.Again(key, after)
+		c.queue.Again(key, reason.Until)
 	default:
 		tracing.Fail(ctx, err)
 		klog.FromContext(ctx).Error(err, "Syncing a Service failed; it is retried", "service", key)
-		c.queue.Retry(key, after)
+		until := reason.Until
+		if reason.Lasts() { // of a deletion: nothing else would queue it again
+			until = 0
+		}
+		c.queue.Retry(key, until)
 	}
 }
 

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -18,6 +19,10 @@ const (
 	checkDrift   = "drift" // and orphans
 	checkOrphans = "orphans"
 )
+
+// repairInterval is the shortest time between two repairs of the same difference, unless the period of checks for drift
+// is shorter. Without it, a program that reverts each repair would cause a write at each report of the cloud.
+const repairInterval = 5 * time.Minute
 
 // check checks for orphans, and for drift if that is the key: it requests one set of lists for all Services, and queues
 // them. If the cloud reports changes, a check that found too little is repeated.
@@ -104,7 +109,7 @@ func (c *Controller) enqueueLeftovers(service *corev1.Service) {
 	}
 	s := c.states.get(keyOf(service))
 	s.Lock()
-	s.hasLeftovers = true
+	s.manage(service)
 	s.Unlock()
 	c.queue.Enqueue(keyOf(service), priorityqueue.Relaxed, 0)
 }

@@ -1,7 +1,7 @@
 package service
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,62 +15,15 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/list"
 )
 
-// Reasons of events that the service controller of k8s.io/cloud-provider also has.
-const (
-	reasonEnsuring    = "EnsuringLoadBalancer"
-	reasonEnsured     = "EnsuredLoadBalancer"
-	reasonUpdated     = "UpdatedLoadBalancer"
-	reasonDeleting    = "DeletingLoadBalancer"
-	reasonDeleted     = "DeletedLoadBalancer"
-	reasonSyncFailed  = "SyncLoadBalancerFailed"
-	reasonUnavailable = "UnAvailableLoadBalancer"
-)
-
-// Reasons that only this controller has.
-const (
-	reasonSlow    = "LoadBalancerSlow"
-	reasonFailed  = "LoadBalancerFailed"
-	reasonDrifted = "LoadBalancerDrifted"
-	// reasonRepaired: the addresses of the load balancer changed.
-	reasonRepaired = "LoadBalancerRepaired"
-	// reasonOverwritten: another program replaced the addresses in the status.
-	reasonOverwritten = "StatusOverwritten"
-	// reasonNotRepaired: reverting drift failed.
-	reasonNotRepaired = "LoadBalancerNotRepaired"
-	// reasonOrphaned: an object in the cloud belongs to a Service that does not exist any more.
-	reasonOrphaned = "LoadBalancerOrphaned"
-	// reasonForeign: objects have the key of this cluster, and another cluster has made them.
-	reasonForeign = "LoadBalancerOfAnotherCluster"
-	// reasonNoReadyEndpoints: there is no endpoint that can receive traffic.
-	reasonNoReadyEndpoints = "NoReadyEndpoints"
-	// reasonEndpointsExcluded: all ready endpoints are on nodes that are excluded from load balancers.
-	reasonEndpointsExcluded = "EndpointsOnExcludedNodes"
-	// reasonEndpointsNotRead: EndpointSlices cannot be read.
-	reasonEndpointsNotRead = "EndpointsNotRead"
-	// reasonNoNodeMatches: no node matches the node selector of the Service.
-	reasonNoNodeMatches = "NoNodeMatches"
-	// reasonRetained: the Service has no load balancer any more, and the load balancer still exists in the cloud.
-	reasonRetained = "KeptLoadBalancer"
-	// reasonAddressInvalid: the API server does not accept an address of the load balancer.
-	reasonAddressInvalid = "LoadBalancerAddressInvalid"
-	// reasonLeft: objects that may belong to the Service stay in the cloud.
-	reasonLeft = "LoadBalancerLeft"
-)
-
 // reportOnce records an event, unless there was an event with the same reason and object since the load balancer was
 // last in sync. Object is the identity in the cloud, or "". It returns the time of the event.
 func (r *reconciler) reportOnce(s *serviceState, service *corev1.Service, object, reason, message string,
 	values ...any) time.Time {
-	if before, reported := s.events[reason]; reported && before.object == object {
-		return before.at
+	at, fresh := s.recordEvent(reason, object)
+	if fresh {
+		r.recorder.Eventf(service, corev1.EventTypeWarning, reason, message, values...)
 	}
-	if s.events == nil {
-		s.events = map[string]sentEvent{}
-	}
-	now := time.Now()
-	s.events[reason] = sentEvent{object: object, at: now}
-	r.recorder.Eventf(service, corev1.EventTypeWarning, reason, message, values...)
-	return now
+	return at
 }
 
 // reportNotices records one event for each new notice. A notice that ended and returns is new.
@@ -81,7 +34,7 @@ func (r *reconciler) reportNotices(s *serviceState, service *corev1.Service, not
 			r.recorder.Event(service, corev1.EventTypeWarning, notice.Reason, notice.Message)
 		}
 	}
-	s.notices, s.noticesKnown = notices, true
+	s.recordNotices(notices)
 }
 
 // reportedBefore reports whether an earlier process recorded an event for the notice: then the condition contains it.
@@ -98,22 +51,27 @@ const nodeNoticeDelay = time.Minute
 // unless the Service has changed.
 func noticesOf(s *serviceState, req request, cause cause, found cloud.Comparison) []cloud.Notice {
 	delayed := cause == causeNodes ||
-		(cause == causeDrift && (s.leftOutSince.IsZero() || time.Since(s.leftOutSince) < nodeNoticeDelay))
+		(cause == causeDrift && time.Since(cmp.Or(s.latestSeen().leftOut, time.Now())) < nodeNoticeDelay)
 	fromProvider := slices.Clone(found.Notices)
 	if delayed && slices.ContainsFunc(fromProvider, aboutNodes) {
 		fromProvider = slices.DeleteFunc(fromProvider, aboutNodes)
-		for _, before := range s.providerNotices {
-			if aboutNodes(before) {
+		for _, before := range s.notices {
+			if aboutNodes(before) && !slices.Contains(targetReasons(), before.Reason) {
 				fromProvider = append(fromProvider, before)
 			}
 		}
 	}
-	s.providerNotices = fromProvider
 	return slices.Concat(fromProvider, targetNotices(req))
 }
 
 // aboutNodes reports whether the topic of a notice is the nodes.
 func aboutNodes(notice cloud.Notice) bool { return notice.Topic == cloud.Nodes }
+
+// targetReasons returns the reasons of targetNotices. No provider has them.
+func targetReasons() []string {
+	return []string{reasonNoReadyEndpoints, reasonEndpointsExcluded, reasonEndpointsNotRead, reasonNoNodeMatches,
+		reasonUnavailable}
+}
 
 // targetNotices returns the notices about the targets of a Service.
 func targetNotices(req request) []cloud.Notice {
@@ -121,73 +79,57 @@ func targetNotices(req request) []cloud.Notice {
 	add := func(reason, message string) {
 		notices = append(notices, cloud.Notice{Topic: cloud.Nodes, Reason: reason, Message: message})
 	}
-	// The pods of a new Service need some time until they are ready.
-	if req.targets.NoEndpoints && req.targets.Incomplete && len(req.service.Status.LoadBalancer.Ingress) > 0 {
-		add(reasonNoReadyEndpoints, noEndpoints(req.targets))
-	}
 	switch t := req.targets; {
 	case t.LastResort:
-		add(reasonEndpointsExcluded, fmt.Sprintf("All ready endpoints of this Service are on nodes that are excluded "+
-			"by the label %s, about to be removed or being deleted: %s. Its externalTrafficPolicy is Local, so no "+
-			"other node can serve it, and the load balancer sends traffic to these nodes. Run the pods on other "+
-			"nodes, or remove the label.",
-			corev1.LabelNodeExcludeBalancers, list.Short(slices.Sorted(slices.Values(t.Names)))))
-	case t.EndpointsElsewhere && !t.Unmatched && len(req.service.Status.LoadBalancer.Ingress) > 0:
-		add(reasonNoReadyEndpoints, noEndpoints(t))
-	case t.EndpointsUnknown:
-		add(reasonEndpointsNotRead, "The cloud controller manager cannot read the EndpointSlices of this Service, "+
-			"and its externalTrafficPolicy is Local: the targets of the load balancer do not change. Permit it to "+
-			"list and watch endpointslices of discovery.k8s.io, as the chart of its version does. If it has the "+
-			"permission, see its log.")
-	case t.Unmatched && helpers.RequestsOnlyLocalTraffic(req.service):
-		add(reasonNoNodeMatches, "No node with a ready endpoint of this Service matches its node selector, and its "+
-			"externalTrafficPolicy is Local: the targets of the load balancer do not change. Change the selector, "+
-			"label nodes, or run the pods on those that match.")
-	case t.Unmatched:
-		add(reasonNoNodeMatches, "No available node matches the node selector of this Service: the targets of the "+
-			"load balancer do not change. Change the selector, or label nodes.")
-	case len(t.Identities) == 0 && !t.Incomplete:
-		add(reasonUnavailable, fmt.Sprintf("There are no available nodes for LoadBalancer: every node is excluded by "+
-			"the label %s, is about to be removed, is of another cloud, or does not exist.",
-			corev1.LabelNodeExcludeBalancers))
+		add(reasonEndpointsExcluded, fmt.Sprintf(textEndpointsExcluded, corev1.LabelNodeExcludeBalancers,
+			list.Short(cloud.NodesOf(t.Serving))))
+	case noEndpoints(t.NotKnown) != "":
+		// The pods of a new Service need some time until they are ready.
+		if len(req.service.Status.LoadBalancer.Ingress) > 0 {
+			add(reasonNoReadyEndpoints, noEndpoints(t.NotKnown))
+		}
+	case t.NotKnown == cloud.EndpointsNotRead:
+		add(reasonEndpointsNotRead, textEndpointsNotRead)
+	case t.NotKnown == cloud.NoNodeMatches && helpers.RequestsOnlyLocalTraffic(req.service):
+		add(reasonNoNodeMatches, textNoLocalNodeMatches)
+	case t.NotKnown == cloud.NoNodeMatches:
+		add(reasonNoNodeMatches, textNoNodeMatches)
+	case len(t.Serving) == 0 && !t.Incomplete():
+		add(reasonUnavailable, fmt.Sprintf(textUnavailable, corev1.LabelNodeExcludeBalancers))
 	}
 	return notices
 }
 
-// noEndpoints describes why no node of the cluster has a ready endpoint of a Service with the policy Local.
-func noEndpoints(t cloud.Targets) string {
-	why, next := "No endpoint of this Service is ready", "Check the pods that the Service selects"
-	switch {
-	case t.Nameless:
-		why = "Endpoints of this Service are ready, but its EndpointSlices name no node of the cluster for them"
-		next = "Set nodeName of these endpoints, or set externalTrafficPolicy to Cluster"
-	case t.EndpointsElsewhere:
-		why = "All ready endpoints of this Service are on nodes that are not in the cluster or not of this cloud"
+// noEndpoints describes why no node of the cluster has a ready endpoint of a Service with the policy Local; "" if that
+// is not the reason.
+func noEndpoints(reason cloud.NotKnown) string {
+	switch reason {
+	case cloud.NoEndpointReady:
+		return fmt.Sprintf(textNoReadyEndpoints, whyNoneReady, nextNoneReady)
+	case cloud.EndpointsElsewhere:
+		return fmt.Sprintf(textNoReadyEndpoints, whyElsewhere, nextNoneReady)
+	case cloud.EndpointsNameless:
+		return fmt.Sprintf(textNoReadyEndpoints, whyNameless, nextIfNameless)
+	default:
+		return ""
 	}
-	return list.Sentences(why+", and its externalTrafficPolicy is Local: the targets of the load balancer do not "+
-		"change, and they do not answer", next)
 }
 
 // reportDeleting records one event when the deletion of a load balancer starts, or keeps the message for later if the
 // load balancer is retained.
 func (r *reconciler) reportDeleting(s *serviceState, service *corev1.Service, retains string) {
-	s.retains = retains
-	if retains == "" && !s.deleting {
-		s.deleting = true
-		r.recorder.Event(service, corev1.EventTypeNormal, reasonDeleting, "Deleting load balancer")
+	if retains != "" {
+		s.expect(reasonRetained, retains)
+	} else if s.expect(reasonDeleted, textDeleted) {
+		r.recorder.Event(service, corev1.EventTypeNormal, reasonDeleting, textDeleting)
 	}
 }
 
 // reportDeleted records events when the Service has no load balancer any more: that it was deleted or retained, and the
 // objects that stay in the cloud. Uncertain is the provider's message about objects that may be unmanaged.
 func (r *reconciler) reportDeleted(s *serviceState, service *corev1.Service, uncertain string) {
-	switch {
-	case s.retains != "":
-		r.recorder.Event(service, corev1.EventTypeNormal, reasonRetained, s.retains)
-	case s.deleting:
-		r.recorder.Event(service, corev1.EventTypeNormal, reasonDeleted, "Deleted load balancer")
-	}
-	if left := list.Sentences(append([]string{uncertain}, s.left...)...); left != "" {
+	r.reportDue(s, service)
+	if left := list.Sentences(append([]string{uncertain}, s.due.left...)...); left != "" {
 		r.recorder.Event(service, corev1.EventTypeWarning, reasonLeft, left)
 	}
 }
@@ -198,52 +140,26 @@ func (r *reconciler) reportDrift(s *serviceState, service *corev1.Service, plan 
 		return errDriftReported
 	}
 	what := summary(plan)
-	if !s.drifted || (r.behaviour.Drift == cloud.Report && s.driftSummary != what) {
+	if !s.drift.found || (r.behaviour.Drift == cloud.Report && s.drift.summary != what) {
 		r.metrics.drifted(plan)
 	}
-	s.drifted, s.driftSummary = true, what
+	s.recordDrift(what)
 	if r.behaviour.Drift == cloud.Report {
-		r.reportOnce(s, service, s.driftSummary, reasonDrifted,
-			"The load balancer of this Service was changed in the cloud. As configured, the change is not reverted "+
-				"until the Service or its nodes change. The difference: %s.", s.driftSummary)
+		r.reportOnce(s, service, what, reasonDrifted, textDriftStays, what)
 		return errDriftReported
 	}
-	r.reportRepair(s, service, what)
+	if pause := s.repairPause(plan, cmp.Or(r.behaviour.DriftPeriod, repairInterval)); pause > 0 {
+		r.reportNotRepaired(s, service, "", textRevertedAgain)
+		return cloud.Reason{Err: errDriftReported, Until: pause, Reported: true}
+	}
+	r.reportOnce(s, service, "", reasonDrifted, textDriftReverts, what)
 	return nil
 }
 
-// reportLastingDrift records an event about drift that cannot be reverted now, and why, unless drift is ignored.
-func (r *reconciler) reportLastingDrift(s *serviceState, service *corev1.Service, object, why string) {
-	if r.behaviour.Drift != cloud.Off {
-		r.reportOnce(s, service, object, reasonDrifted,
-			"The load balancer of this Service was changed in the cloud, and the change cannot be reverted now: %s",
-			list.Sentences(why))
-	}
-}
-
-// maxRepairs is the number of times that the same repair is reported. The last event also recommends to find the
-// user or program that makes the change.
-const maxRepairs = 3
-
-// reportRepair records an event when drift is reverted, unless the same drift was reverted too often.
-func (r *reconciler) reportRepair(s *serviceState, service *corev1.Service, what string) {
-	if _, reported := s.events[reasonDrifted]; reported {
-		return
-	}
-	if s.repair.summary != what {
-		s.repair = repair{summary: what}
-	}
-	message := "The load balancer of this Service was changed in the cloud. The change is being reverted: %s. To " +
-		"configure the load balancer, change the Service."
-	switch s.repair.times++; {
-	case s.repair.times > maxRepairs:
-		return
-	case s.repair.times == maxRepairs:
-		message = "The load balancer of this Service was changed in the cloud for the third time in the same way. " +
-			"The change is being reverted: %s. It will be reverted each time, without further events. Find out which " +
-			"user or program makes the change. To configure the load balancer, change the Service."
-	}
-	r.reportOnce(s, service, "", reasonDrifted, message, what)
+// reportNotRepaired records an event about drift that is not reverted, and why.
+func (r *reconciler) reportNotRepaired(s *serviceState, service *corev1.Service, object, why string) {
+	r.reportOnce(s, service, object, reasonNotRepaired, textNotRepaired,
+		list.Sentences(why, "It is retried automatically"))
 }
 
 // reportAddresses records an event if the status of the Service has other addresses than the load balancer. The
@@ -253,63 +169,38 @@ func (r *reconciler) reportAddresses(s *serviceState, service *corev1.Service, s
 	if slices.Equal(published, has) {
 		return
 	}
-	reason, text := reasonRepaired, "The status of this Service had the addresses %s, and the load balancer has %s, "+
-		"which are published now. Update DNS, if that is not automated."
-	switch was, is := comparableAddresses(s.published, *status); {
+	reason, text := reasonRepaired, textAddressesDiffer
+	switch was, is := comparableAddresses(s.written.addresses, *status); {
 	case len(is) == 0: // this process has published none, or hostnames instead of addresses
 	case slices.Equal(was, is):
-		reason, text = reasonOverwritten, "Another program wrote the addresses %s into the status of this Service. "+
-			"The load balancer still has %s, which are published again. Find out which program it is: kubectl get "+
-			"service --output yaml --show-managed-fields names it."
+		reason, text = reasonOverwritten, textOverwritten
 	default:
-		published, has = was, is
-		text = "The addresses of the load balancer changed from %s to %s. Update DNS, if that is not automated."
+		published, has, text = was, is, textAddressesChange
 	}
 	r.recorder.Eventf(service, corev1.EventTypeWarning, reason, text, strings.Join(published, ", "),
 		strings.Join(has, ", "))
 }
 
-// reportInSync records an event when the load balancer has become ready after writes.
-func (r *reconciler) reportInSync(s *serviceState, service *corev1.Service, cause cause) {
-	switch {
-	case s.ensuring:
-		r.recorder.Event(service, corev1.EventTypeNormal, reasonEnsured, "Ensured load balancer")
-	case s.written && cause == causeNodes:
-		r.recorder.Event(service, corev1.EventTypeNormal, reasonUpdated, "Updated load balancer with new hosts")
+// reportDue records the event that follows when the load balancer is in sync or deleted.
+func (r *reconciler) reportDue(s *serviceState, service *corev1.Service) {
+	if s.due.reason != "" {
+		r.recorder.Event(service, corev1.EventTypeNormal, s.due.reason, s.due.message)
 	}
 }
 
 // reportFailure records the error of a reconciliation. The same error becomes an event once for each step of the
 // back-off, whatever caused the reconciliation.
 func (r *reconciler) reportFailure(s *serviceState, service *corev1.Service, err error) {
-	_, refused := errors.AsType[reportedRefusal](err)
-	if _, reported := errors.AsType[cloud.Reported](err); refused || reported {
+	if cloud.ReasonOf(err).Reported {
 		return
 	}
-	if !s.drifted {
-		if s.failure.due(err.Error()) {
-			r.recorder.Eventf(service, corev1.EventTypeWarning, reasonSyncFailed, "Error syncing load balancer: %v",
-				err)
+	if !s.drift.found {
+		if s.recordFailure(err.Error()) {
+			r.recorder.Eventf(service, corev1.EventTypeWarning, reasonSyncFailed, textSyncFailed, err)
 		}
 		return
 	}
 	if transient, _ := r.provider.ClassifyError(err); !transient {
-		r.reportOnce(s, service, "", reasonNotRepaired,
-			"The load balancer of this Service was changed in the cloud, and reverting the change failed: %s",
-			list.Sentences(err.Error(), "It is retried automatically"))
+		r.reportNotRepaired(s, service, "", err.Error())
 	}
-}
-
-// due reports whether a failure becomes an event: a different one at once, the same one with increasing intervals.
-func (f *failure) due(text string) bool {
-	now := time.Now()
-	switch {
-	case f.text != text:
-		*f = failure{text: text, at: now, pause: minRetryDelay}
-		return true
-	case now.Sub(f.at) < f.pause:
-		return false
-	}
-	f.at, f.pause = now, min(2*f.pause, maxRetryDelay)
-	return true
 }

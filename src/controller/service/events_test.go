@@ -127,6 +127,7 @@ func TestNodeNoticesAreDelayed(t *testing.T) {
 		return cloud.Notice{Topic: cloud.Nodes, Reason: reason}
 	}
 	settings := cloud.Notice{Topic: cloud.Settings, Reason: "Setting"}
+	notKnown := cloud.Targets{NotKnown: cloud.NodesNotRead}
 	tests := map[string]struct {
 		cause   cause
 		targets cloud.Targets
@@ -134,22 +135,24 @@ func TestNodeNoticesAreDelayed(t *testing.T) {
 		offered []cloud.Notice
 		want    string
 	}{
-		"the Service changed": {causeService, cloud.Targets{Incomplete: true}, nil, []cloud.Notice{notice("New"),
+		"the Service changed": {causeService, notKnown, nil, []cloud.Notice{notice("New"),
 			settings}, "[New Setting]"},
-		"nodes changed": {causeNodes, cloud.Targets{Incomplete: true}, nil,
+		"nodes changed": {causeNodes, notKnown, nil,
 			[]cloud.Notice{notice("New"), settings}, "[Setting]"},
-		"and one was there": {causeNodes, cloud.Targets{Incomplete: true}, []cloud.Notice{notice("Old"), settings},
+		"and one was there": {causeNodes, notKnown, []cloud.Notice{notice("Old"), settings},
 			[]cloud.Notice{notice("New"), settings}, "[Setting Old]"},
-		"and is not any more": {causeNodes, cloud.Targets{Incomplete: true}, []cloud.Notice{notice("Old")}, nil,
+		"and is not any more": {causeNodes, notKnown, []cloud.Notice{notice("Old")}, nil,
 			"[]"},
-		"no node matches": {causeNodes, cloud.Targets{Incomplete: true, Unmatched: true}, nil,
+		"no node matches": {causeNodes, cloud.Targets{NotKnown: cloud.NoNodeMatches}, nil,
 			[]cloud.Notice{notice("New")}, "[NoNodeMatches]"},
-		"no node and no address": {causeNodes, cloud.Targets{NoEndpoints: true}, nil, nil, "[UnAvailableLoadBalancer]"},
+		"of the controller, which ended": {causeNodes, notKnown,
+			[]cloud.Notice{notice(reasonNoNodeMatches)}, []cloud.Notice{notice("New")}, "[]"},
+		"no node and no address": {causeNodes, cloud.Targets{}, nil, nil, "[UnAvailableLoadBalancer]"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := &serviceState{}
-			s.providerNotices = tt.before
+			s.recordNotices(tt.before)
 			reasons := []string{}
 			for _, one := range noticesOf(s, request{service: &corev1.Service{}, targets: tt.targets}, tt.cause,
 				cloud.Comparison{Notices: tt.offered}) {

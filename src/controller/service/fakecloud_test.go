@@ -14,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/cloud-provider/api"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
@@ -31,7 +30,6 @@ type fakeCloud struct {
 	diffErr      error         // the error of each diff
 	deleteErr    error         // the error of each plan of a deletion
 	twoSteps     bool          // a load balancer is created without machines, which are added afterwards
-	oneByOne     bool          // each added machine is one write
 	dropsUpdates bool          // updates have no effect
 	comparisons  int           // the number of diffs
 	refreshes    int
@@ -50,7 +48,6 @@ type fakeBalancer struct {
 	address  string
 	readyAt  time.Time // the time at which it is ready
 	state    string    // "" is "creating" and then "ready"
-	parts    int       // the number of parts that have to be deleted first
 	retained bool      // it is retained when its Service is deleted
 	proven   bool      // it has the UID of this cluster
 }
@@ -82,7 +79,8 @@ func portsOf(desired cloud.Desired) string {
 }
 
 // Diff refuses one setting if the annotation plain/refused has a reason, and everything if refusedErr is set.
-func (p *fakeCloud) Diff(_ context.Context, service *corev1.Service, targets cloud.Targets) (cloud.Comparison, error) {
+func (p *fakeCloud) Diff(_ context.Context, service *corev1.Service, targets cloud.Targets,
+	_ bool) (cloud.Comparison, error) {
 	found, err := p.compare(service, targets)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -102,11 +100,11 @@ func (p *fakeCloud) compare(service *corev1.Service, targets cloud.Targets) (clo
 	if p.diffErr != nil {
 		return cloud.Comparison{}, p.diffErr
 	}
-	desired, problems := cloud.Desire(cloud.OwnerOf("plain", service), service, targets).WithNodePorts()
+	desired, problems := cloud.Desire(cloud.OwnerOf("plain", service), service).WithNodePorts()
 	if len(problems) > 0 {
 		return cloud.Comparison{}, errors.New(strings.Join(problems, "; "))
 	}
-	found := cloud.Comparison{Machines: targets.Identities}
+	found := cloud.Comparison{Targets: cloud.Choice{Machines: cloud.MachinesOf(targets.Serving)}}
 	for wrong := range strings.FieldsSeq(service.Annotations["plain/wrong"]) {
 		found.Notices = append(found.Notices, cloud.Notice{Topic: cloud.Settings, Reason: "Wrong", Message: wrong})
 	}
@@ -119,30 +117,23 @@ func (p *fakeCloud) compare(service *corev1.Service, targets cloud.Targets) (clo
 		}
 		return found, nil
 	}
-	found.Exists, found.State = true, balancer.status(p.readyAfter)
+	found.Exists, found.Balancer.State = true, balancer.status(p.readyAfter)
 	if old, want := balancer.ports, portsOf(desired); old != want {
 		found.Plan = append(found.Plan, writeOf(cloud.Update, service, old+" becomes "+want, fakeWrite{Ports: want}))
 	}
-	if want := targets.Over(balancer.machines); p.oneByOne {
-		for _, machine := range want {
-			if !slices.Contains(balancer.machines, machine) {
-				add := fakeWrite{Added: machine}
-				found.Plan = append(found.Plan, writeOf(cloud.Update, service, machine+" is added", add))
-			}
-		}
-	} else if !slices.Equal(balancer.machines, want) {
+	if want := targets.Over(balancer.machines); !slices.Equal(balancer.machines, want) {
 		why := fmt.Sprintf("%v becomes %v", balancer.machines, want)
 		found.Plan = append(found.Plan, writeOf(cloud.Update, service, why,
 			fakeWrite{Machines: want, Retargets: true}))
 	}
-	if found.State == "ready" {
-		found.Health = p.health
-		found.Status = corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: balancer.address}}}
+	if found.Balancer.State == "ready" {
+		found.Balancer.Health = p.health
+		found.Balancer.Status = corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: balancer.address}}}
 		return found, nil
 	}
-	found.Wait = &cloud.Wait{Object: balancer.address, Name: "load balancer " + service.Name, Status: found.State,
-		Failed:  found.State == "failed",
-		Message: fmt.Sprintf("load balancer %s is %s", service.Name, found.State)}
+	found.Wait = &cloud.Wait{Object: balancer.address, Name: "load balancer " + service.Name,
+		Status: found.Balancer.State, Failed: found.Balancer.State == "failed",
+		Message: fmt.Sprintf("load balancer %s is %s", service.Name, found.Balancer.State)}
 	return found, nil
 }
 
@@ -155,9 +146,9 @@ func (b *fakeBalancer) status(readyAfter time.Duration) string {
 
 // fakeWrite contains the fields that an operation changes: those that are not empty.
 type fakeWrite struct {
-	Ports, Added, RetainedFor string
-	Machines                  []string
-	Retargets, Part           bool
+	Ports, RetainedFor string
+	Machines           []string
+	Retargets          bool
 }
 
 func writeOf(verb cloud.Verb, service *corev1.Service, why string, write fakeWrite) cloud.Operation {
@@ -195,13 +186,9 @@ func (p *fakeCloud) change(verb cloud.Verb, service *corev1.Service, write fakeW
 		p.retained = append(p.retained, balancer.address)
 	case write.Ports != "":
 		balancer.ports = write.Ports
-	case p.dropsUpdates && (write.Part || verb == cloud.Update):
-	case write.Part:
-		balancer.parts--
+	case p.dropsUpdates && verb == cloud.Update:
 	case verb == cloud.Delete:
 		delete(p.balancers, service.UID)
-	case write.Added != "":
-		balancer.machines = append(balancer.machines, write.Added)
 	case write.Retargets:
 		balancer.machines = write.Machines
 	}
@@ -220,15 +207,12 @@ func (p *fakeCloud) PlanDelete(_ context.Context, service *corev1.Service, _ boo
 	case balancer == nil:
 		return cloud.Comparison{}, nil
 	}
-	found := cloud.Comparison{Exists: true, State: balancer.status(0), Status: corev1.LoadBalancerStatus{
-		Ingress: []corev1.LoadBalancerIngress{{IP: balancer.address}}}}
+	found := cloud.Comparison{Exists: true, Balancer: cloud.Actual{State: balancer.status(0),
+		Status: corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: balancer.address}}}}}
 	if to := service.Annotations["plain/keep"]; to != "" { // the load balancer is retained
 		found.Retains = "It is left to " + to + "."
 		found.Plan = cloud.Plan{writeOf(cloud.Update, service, "it is left to "+to, fakeWrite{RetainedFor: to})}
 		return found, nil
-	}
-	for range balancer.parts {
-		found.Plan = append(found.Plan, writeOf(cloud.Delete, service, "a part", fakeWrite{Part: true}))
 	}
 	found.Plan = append(found.Plan, writeOf(cloud.Delete, service, "", fakeWrite{}))
 	return found, nil
@@ -245,10 +229,8 @@ func (p *fakeCloud) Refresh(context.Context) error {
 var errUnavailable = errors.New("the cloud is away")
 
 func (p *fakeCloud) ClassifyError(err error) (bool, time.Duration) {
-	if again, asked := errors.AsType[*api.RetryError](err); asked {
-		return true, again.RetryAfter()
-	}
-	return errors.Is(err, errUnavailable), 0
+	reason := cloud.ReasonOf(err)
+	return reason.Waits() || errors.Is(err, errUnavailable), reason.Until
 }
 
 func (p *fakeCloud) ListManaged(context.Context) ([]cloud.ManagedObject, error) {

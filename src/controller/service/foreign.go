@@ -74,10 +74,8 @@ func (c *Controller) findForeign(ctx context.Context, known map[types.UID]*corev
 
 // reportForeign records an event about the objects of the cluster with the UID.
 func (c *Controller) reportForeign(uid types.UID, objects []cloud.ManagedObject) {
-	c.recorder.Eventf(servedCluster(), corev1.EventTypeWarning, reasonForeign, "The cloud has %d objects with the "+
-		"name of this cluster that another cluster has made, whose UID is %s: %s. They are neither changed nor "+
-		"deleted. Give one of the two clusters another name in the cloud-config. If this cluster replaces the other "+
-		"one, set formerClusterUIDs.", len(objects), uid, namesOf(objects))
+	c.recorder.Eventf(servedCluster(), corev1.EventTypeWarning, reasonForeign, textForeign, len(objects), uid,
+		namesOf(objects))
 }
 
 // servedCluster returns the object for events about the cluster as a whole: the namespace whose UID identifies it.

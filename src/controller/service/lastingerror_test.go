@@ -18,7 +18,8 @@ func TestLastingErrorIsNotRetried(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.start(1)
 		r.cloud.set(func(p *fakeCloud) {
-			p.refusedErr = cloud.UntilChanged(cloud.AlreadyReported(errors.New("no port can be opened")))
+			p.refusedErr = cloud.Reason{Err: errors.New("no port can be opened"), Until: cloud.ServiceChanges,
+				Reported: true}
 		})
 		r.addService("web", func(s *corev1.Service) { s.Annotations = map[string]string{"plain/wrong": "ports"} })
 		r.waitForSync()
@@ -48,7 +49,9 @@ func TestLastingErrorIsNotRetried(t *testing.T) {
 func TestLastingErrorOfAReadyLoadBalancer(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.startWithService(1)
-		r.cloud.set(func(p *fakeCloud) { p.refusedErr = cloud.UntilChanged(errors.New("no port can be opened")) })
+		r.cloud.set(func(p *fakeCloud) {
+			p.refusedErr = cloud.Reason{Err: errors.New("no port can be opened"), Until: cloud.ServiceChanges}
+		})
 		r.changeService("web", func(s *corev1.Service) { s.Annotations = map[string]string{"changed": "true"} })
 		r.waitForSync()
 		want(r, "in sync", r.condition("web", conditionSynced), "False Failed")

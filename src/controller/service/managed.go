@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cloud-provider/service/helpers"
 	"k8s.io/utils/ptr"
 )
 
@@ -58,4 +59,12 @@ func hasOwnFinalizer(service *corev1.Service) bool {
 	}
 	return found && !slices.ContainsFunc(service.Status.LoadBalancer.Ingress,
 		func(one corev1.LoadBalancerIngress) bool { return !recorded(one.IP) || !recorded(one.Hostname) })
+}
+
+// IsHeld reports whether a Service is deleted, and exists until a controller like this one has deleted its load
+// balancer and removed the finalizer. All controllers use the same finalizer: a Service with a class may wait for
+// another one, unless this controller has managed it.
+func IsHeld(service *corev1.Service) bool {
+	return service.DeletionTimestamp != nil && helpers.HasLBFinalizer(service) &&
+		(service.Spec.LoadBalancerClass == nil || isManaged(service))
 }

@@ -128,7 +128,7 @@ func resultOf(err error) string {
 	switch {
 	case err == nil:
 		return resultDone
-	case isWait(err):
+	case cloud.ReasonOf(err).Waits():
 		return resultWaiting
 	}
 	return resultFailed
@@ -150,11 +150,11 @@ func Described() []prometheus.Collector {
 
 // collectFrom sets the controller whose Services, targets and orphans are counted for each scrape.
 func (m *metrics) collectFrom(c *Controller) {
-	total := func(of func(*snapshot) int) func() int {
+	total := func(of func(*seen) int) func() int {
 		return func() (count int) {
 			for _, s := range c.states.all() {
-				if snapshot := s.snapshot.Load(); snapshot != nil {
-					count += of(snapshot)
+				if seen := s.seen.Load(); seen != nil {
+					count += of(seen)
 				}
 			}
 			return count
@@ -169,9 +169,9 @@ func (m *metrics) collectFrom(c *Controller) {
 		gauge.New(subsystem+"_foreign", "Number of objects in the cloud that have the key of this cluster and the UID "+
 			"of another one.", "kind", c.foreign.byKind),
 		gauge.Total(subsystem+"_targets", "Total number of targets of the load balancers of all Services.",
-			total(func(s *snapshot) int { return s.targets })),
+			total(func(s *seen) int { return s.targets })),
 		gauge.Total(subsystem+"_drifted", "Number of Services whose load balancer was changed in the cloud and is not "+
-			"repaired.", total(func(s *snapshot) int {
+			"repaired.", total(func(s *seen) int {
 			if s.drifted {
 				return 1
 			}
@@ -188,8 +188,8 @@ const maxStates = 20
 func (s *stateStore) byState() map[string]int {
 	count := map[string]int{}
 	for _, one := range s.all() {
-		if snapshot := one.snapshot.Load(); snapshot != nil {
-			count[snapshot.state]++
+		if seen := one.seen.Load(); seen != nil {
+			count[seen.state]++
 		}
 	}
 	rest := 0

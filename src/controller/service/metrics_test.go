@@ -103,7 +103,7 @@ func plansOf(t *testing.T, registry prometheus.Gatherer, cause string) uint64 {
 func TestStatesAreBounded(t *testing.T) {
 	var states stateStore
 	for i := range 30 {
-		states.get(fmt.Sprintf("default/web-%d", i)).snapshot.Store(&snapshot{state: fmt.Sprintf("step-%02d", i)})
+		states.get(fmt.Sprintf("default/web-%d", i)).seen.Store(&seen{state: fmt.Sprintf("step-%02d", i)})
 	}
 	found := states.byState()
 	if len(found) != maxStates+1 || found["step-00"] != 1 || found["other"] != 10 {

@@ -26,10 +26,10 @@ type nodeSet struct {
 	nodes    corelisters.NodeLister
 	identify cloud.Identify
 
-	mu           sync.Mutex
-	chosen       map[string]cloud.Targets   // by the text of the selector; "" is that of all nodes
-	selectors    map[string]labels.Selector // of the Services that have one, by their keys
-	lastMachines []string                   // identities at the latest resync, sorted
+	mu        sync.Mutex
+	chosen    map[string]cloud.Targets   // by the text of the selector; "" is that of all nodes
+	selectors map[string]labels.Selector // of the Services that have one, by their keys
+	last      []cloud.Target             // at the latest resync
 }
 
 func newNodeSet(nodes corelisters.NodeLister, identify cloud.Identify) *nodeSet {
@@ -118,8 +118,10 @@ func (n *nodeSet) resync() (removed bool, err error) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	removed = anyRemoved(n.lastMachines, targets.Identities)
-	n.lastMachines = targets.Identities
+	removed = slices.ContainsFunc(n.last, func(one cloud.Target) bool {
+		return !cloud.Contains(targets.Serving, one.Machine)
+	})
+	n.last = targets.Serving
 	return removed, nil
 }
 
@@ -140,12 +142,4 @@ func nodeDiffers(before, after *corev1.Node) (differs, removed bool) {
 		return true, true
 	}
 	return is, false
-}
-
-// anyRemoved reports whether before contains an element that after does not contain. Both are sorted.
-func anyRemoved(before, after []string) bool {
-	return slices.ContainsFunc(before, func(one string) bool {
-		_, found := slices.BinarySearch(after, one)
-		return !found
-	})
 }

@@ -49,8 +49,8 @@ const minChecks = 2
 func (c *Controller) activeUIDs() map[types.UID]bool {
 	active := map[types.UID]bool{}
 	for _, s := range c.states.all() {
-		if snapshot := s.snapshot.Load(); snapshot != nil {
-			active[snapshot.uid] = true
+		if seen := s.seen.Load(); seen != nil {
+			active[seen.uid] = true
 		}
 	}
 	return active
@@ -130,29 +130,22 @@ func (c *Controller) handleOrphan(ctx context.Context, uid types.UID, one *orpha
 	remove := removable && !most && doubt == ""
 	if !one.reported {
 		one.reported = true
-		advice := "Delete it in the cloud, or set loadBalancer.removeOrphans to true."
+		advice := adviceReported
 		switch {
 		case one.otherClass:
-			advice = "Another controller that is now responsible for that Service may use it. It is deleted when " +
-				"the Service is deleted or gets another type. If no controller uses it, delete it in the cloud before."
+			advice = adviceOtherClass
 		case retained:
-			advice = "It is kept, because its Service had the annotation on-delete: keep. Adopt it with another " +
-				"Service, or delete it in the cloud."
+			advice = adviceRetained
 		case unlabelled:
-			advice = "It lost its labels, so nothing of this Service is deleted. Delete all of it in the cloud."
+			advice = adviceUnlabelled
 		case remove:
-			advice = "It is being deleted, as configured."
+			advice = adviceRemoved
 		case doubt != "":
-			advice = "The objects are not deleted, although removeOrphans is set: " + doubt + ". If no other cluster " +
-				"uses them, delete them with kubectl thalassa orphans delete " + string(uid) + " --force."
+			advice = fmt.Sprintf(adviceDoubt, doubt, uid)
 		case c.behaviour.RemoveOrphans:
-			advice = "It is not deleted, although removeOrphans is set, because most objects that this cluster has " +
-				"in the cloud belong to no Service, or because its labels are incomplete. Check that the program " +
-				"runs in the right cluster, and delete the object in the cloud."
+			advice = adviceHeld
 		}
-		c.recorder.Eventf(c.eventObject(deleted), corev1.EventTypeWarning, reasonOrphaned,
-			"The cloud has %s of a Service that is not in this cluster any more, or has a load balancer of another "+
-				"class (%s, UID %s). %s",
+		c.recorder.Eventf(c.eventObject(deleted), corev1.EventTypeWarning, reasonOrphaned, textOrphaned,
 			namesOf(one.objects), klog.KObj(deleted), uid, advice)
 		logger.Info("The cloud has something of a Service that is gone", "what", namesOf(one.objects), "advice", advice)
 	}

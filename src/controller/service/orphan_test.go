@@ -129,23 +129,6 @@ func TestRetainedOrphanIsNotDeleted(t *testing.T) {
 	})
 }
 
-// TestLargeOrphanIsDeletedWithoutWaiting: a deletion with more than maxWrites writes continues at once, not with the
-// next check.
-func TestLargeOrphanIsDeletedWithoutWaiting(t *testing.T) {
-	inRig(t, func(r *rig) {
-		r.startWithOrphan()
-		r.cloud.set(func(p *fakeCloud) { p.balancers["uid-lost"].parts = 10 * maxWrites })
-		<-time.After(2 * driftPeriod)
-		r.waitForSync()
-		want(r, "load balancers", len(r.cloud.contents()), 1)
-		wantList(r, "events", r.events(), "Normal EnsuringLoadBalancer", "Normal EnsuredLoadBalancer",
-			"Warning LoadBalancerOrphaned",
-			"Normal DeletingLoadBalancer", "Normal DeletedLoadBalancer")
-		<-time.After(3 * driftPeriod)
-		wantList(r, "events afterwards", r.events())
-	})
-}
-
 // TestOrphanDeletionIsRetried: a failed deletion is retried, but not while most objects are orphans.
 func TestOrphanDeletionIsRetried(t *testing.T) {
 	inRig(t, func(r *rig) {

@@ -22,8 +22,8 @@ func (r *rig) publishes(name, address string) {
 	})
 }
 
-// TestChangedAddresses: an event about addresses that changed says whether the load balancer or the status changed, as
-// far as it is known. In the end, the status has the address of the load balancer.
+// TestChangedAddresses: an event about addresses that changed reports whether the load balancer or the status changed,
+// as far as it is known. In the end, the status has the address of the load balancer.
 func TestChangedAddresses(t *testing.T) {
 	const other = "198.51.100.7"
 	tests := map[string]struct {

@@ -85,7 +85,7 @@ func (p *Previewer) Preview(ctx context.Context, service *corev1.Service) Previe
 	}
 	targets, err := p.targetsOf(service)
 	if err == nil {
-		preview.Comparison, err = p.provider.Diff(ctx, service, targets)
+		preview.Comparison, err = p.provider.Diff(ctx, service, targets, true)
 		preview.Comparison = withValidAddresses(preview.Comparison)
 	}
 	preview.Err = err

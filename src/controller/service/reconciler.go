@@ -13,7 +13,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/record"
-	"k8s.io/cloud-provider/api"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/tracing"
@@ -45,14 +44,12 @@ type request struct {
 }
 
 // ensure creates or updates the load balancer of a Service, and returns its addresses. While the cloud is busy, it
-// returns an *api.RetryError with the time of the next attempt.
+// returns a cloud.Reason with the time of the next attempt.
 func (r *reconciler) ensure(ctx context.Context, s *serviceState, req request) (*corev1.LoadBalancerStatus, error) {
 	var cause cause
-	s.noticesKnown = false
-	progress := s.unfinished
-	s.unfinished = nil
+	written := map[string]bool{}
 	for pass := 1; ; pass++ {
-		found, err := r.diff(ctx, req)
+		found, err := r.diff(ctx, req, pass == 1 && s.settled(req, r.settledAfter()))
 		if err != nil {
 			return nil, r.withRetryAfter(err)
 		}
@@ -63,12 +60,11 @@ func (r *reconciler) ensure(ctx context.Context, s *serviceState, req request) (
 		r.reportNotices(s, req.service, noticesOf(s, req, cause, found))
 		switch {
 		case len(found.Plan) == 0 && found.Refused != nil:
-			return r.partlyInSync(s, req, cause, found)
+			return r.partlyInSync(s, req, cause, found), r.withRetryAfter(found.Refused)
 		case len(found.Plan) == 0:
-			return r.inSync(s, req, cause, found)
+			return r.inSync(s, req, found)
 		}
-		progress = progress.forDesired(req.service, found.Machines)
-		if err := progress.check(found.Plan); err != nil {
+		if err := checkKept(written, found.Plan); err != nil {
 			return nil, err
 		}
 		if pass == 1 {
@@ -76,22 +72,47 @@ func (r *reconciler) ensure(ctx context.Context, s *serviceState, req request) (
 				return nil, err
 			}
 		}
-		s.recordWrite()
-		if err := r.applyLimited(ctx, s, req.service, found.Plan, cause); err != nil {
+		s.recordWrite(cause)
+		if err := r.apply(ctx, s, req.service, found.Plan, cause); err != nil {
 			return nil, r.afterWrite(s, err)
 		}
-		progress.record(found.Plan, found.Plan.Begin(maxWrites))
-		if len(found.Plan) > maxWrites || pass == maxPasses {
-			s.unfinished = progress
-			return nil, errMoreWrites()
+		if cause == causeDrift {
+			s.recordRepair(found.Plan)
+		}
+		if pass == maxPasses {
+			return nil, cloud.Busy("more has to be written", r.behaviour.PollInterval)
 		}
 	}
 }
 
+// minSettled is the shortest time without changes after which a Service is settled: health checks need some time until
+// they accept the targets that took the places of others.
+const minSettled = 5 * time.Minute
+
+// settledAfter is how long nothing changes before a Service is settled: the period of checks for drift, if that is
+// longer.
+func (r *reconciler) settledAfter() time.Duration { return max(r.behaviour.DriftPeriod, minSettled) }
+
+// checkKept returns an error if the plan contains an operation that was already written in this reconciliation, and
+// adds those of the plan.
+func checkKept(written map[string]bool, plan cloud.Plan) error {
+	for _, operation := range plan {
+		if text := operation.String(); written[text] {
+			return fmt.Errorf("the cloud does not keep what is written: %q was written and is needed again, with %d "+
+				"writes in all; it is retried automatically; if the problem persists, look for another program that "+
+				"changes the object, or ask the cloud's support", text, len(plan))
+		}
+	}
+	for _, operation := range plan {
+		written[operation.String()] = true
+	}
+	return nil
+}
+
 // diff computes the differences of a Service.
-func (r *reconciler) diff(ctx context.Context, req request) (cloud.Comparison, error) {
+func (r *reconciler) diff(ctx context.Context, req request, settled bool) (cloud.Comparison, error) {
 	ctx, span := tracing.Start(ctx, "diff")
-	found, err := r.provider.Diff(ctx, req.service, req.targets)
+	found, err := r.provider.Diff(ctx, req.service, req.targets, settled)
 	endPlan(span, found.Plan, err)
 	return withValidAddresses(found), err
 }
@@ -123,29 +144,24 @@ func (r *reconciler) beforeWrites(ctx context.Context, s *serviceState, req requ
 	if err := req.addFinalizer(ctx); err != nil {
 		return err
 	}
-	if cause == causeService && !s.ensuring {
-		s.ensuring = true
-		r.recorder.Event(req.service, corev1.EventTypeNormal, reasonEnsuring, "Ensuring load balancer: "+summary(plan))
+	if cause == causeService && s.expect(reasonEnsured, textEnsured) {
+		r.recorder.Eventf(req.service, corev1.EventTypeNormal, reasonEnsuring, textEnsuring, summary(plan))
 	}
 	return nil
 }
 
-// maxWrites is the largest number of writes in one reconciliation, so that a Service with very many ports does not
-// occupy a worker for minutes.
-const maxWrites = 25
-
-// applyLimited applies the first maxWrites writes of a plan, and counts the plan and the writes.
-func (r *reconciler) applyLimited(
+// apply applies a plan, and counts the plan and the writes.
+func (r *reconciler) apply(
 	ctx context.Context, s *serviceState, service *corev1.Service, plan cloud.Plan, cause cause,
 ) error {
 	began := time.Now()
 	r.metrics.planned(plan, cause)
-	ctx, span := tracing.Start(ctx, "apply", attribute.Int("operations", len(plan.Begin(maxWrites))))
-	tried, err := r.provider.Apply(ctx, service, plan.Begin(maxWrites))
+	ctx, span := tracing.Start(ctx, "apply", attribute.Int("operations", len(plan)))
+	tried, err := r.provider.Apply(ctx, service, plan)
 	tracing.End(span, err)
 	for _, one := range tried {
 		r.metrics.wrote(one.Operation, cause, one.Err)
-		s.recordLeft(one)
+		s.recordAttempt(one)
 	}
 	if cause == causeNodes {
 		r.metrics.targetsUpdated(time.Since(began), err)
@@ -154,43 +170,39 @@ func (r *reconciler) applyLimited(
 }
 
 // inSync returns the addresses if there is no difference. If the load balancer is not ready yet, it returns an error.
-func (r *reconciler) inSync(s *serviceState, req request, cause cause,
-	found cloud.Comparison) (*corev1.LoadBalancerStatus, error) {
+func (r *reconciler) inSync(s *serviceState, req request, found cloud.Comparison) (*corev1.LoadBalancerStatus, error) {
 	if found.Wait != nil {
-		s.message = found.Wait.Message
+		s.explainWait(found.Wait.Message)
 		return nil, r.waitError(s, req.service, *found.Wait)
 	}
-	status := found.Status.DeepCopy()
+	status := found.Balancer.Status.DeepCopy()
 	r.reportAddresses(s, req.service, status)
-	r.reportInSync(s, req.service, cause)
+	r.reportDue(s, req.service)
 	s.recordInSync(req.service, found)
 	return status, nil
 }
 
 // partlyInSync handles a Service whose only differences are those that the provider refuses to write. The refusal lasts
-// until the Service changes, unless it is transient. A refusal that starts without a change in Kubernetes is drift.
+// until the Service changes, unless it is transient. A refusal that starts without a change in Kubernetes is drift. It
+// returns the addresses of a load balancer that is ready.
 func (r *reconciler) partlyInSync(s *serviceState, req request, cause cause,
-	found cloud.Comparison) (*corev1.LoadBalancerStatus, error) {
-	text := found.Refused.Error()
+	found cloud.Comparison) *corev1.LoadBalancerStatus {
 	transient, _ := r.provider.ClassifyError(found.Refused)
 	switch {
 	case transient || found.Wait != nil:
-		return nil, r.withRetryAfter(found.Refused)
-	case cause == causeDrift && text != s.refused && r.behaviour.Drift != cloud.Off:
-		s.drifted = true
-		r.reportLastingDrift(s, req.service, "", text)
-		return nil, reportedRefusal{r.withRetryAfter(found.Refused)}
+		return nil
+	case cause == causeDrift && found.Refused.Error() != s.refused && r.behaviour.Drift != cloud.Off:
+		s.recordDrift("")
+		r.reportNotRepaired(s, req.service, "", found.Refused.Error())
+		return nil
 	}
-	s.clearDrift()
-	s.inSync, s.refused = true, text
-	s.postponedSince = since(s.postponedSince, found.Postponed)
-	s.observe(req.service, found)
-	if len(found.Status.Ingress) == 0 {
-		return nil, r.withRetryAfter(found.Refused)
+	s.recordRefused(req.service, found)
+	if len(found.Balancer.Status.Ingress) == 0 {
+		return nil
 	}
-	status := found.Status.DeepCopy()
+	status := found.Balancer.Status.DeepCopy()
 	r.reportAddresses(s, req.service, status)
-	return status, r.withRetryAfter(found.Refused)
+	return status
 }
 
 // messageOf returns the message of an error; "" for nil.
@@ -201,42 +213,25 @@ func messageOf(err error) string {
 	return err.Error()
 }
 
-// reportedRefusal is the reason why a difference is not written, if an event has already reported it.
-type reportedRefusal struct{ error }
-
-// Unwrap returns the reason.
-func (r reportedRefusal) Unwrap() error { return r.error }
-
 // afterWrite returns the error of writes. If a plan was stale, this is no failure: it is computed again.
 func (r *reconciler) afterWrite(s *serviceState, err error) error {
 	if !errors.Is(err, cloud.ErrStale) || s.stale.TooOften() {
 		return r.withRetryAfter(err)
 	}
-	return api.NewRetryError(err.Error(), s.stale.Next())
+	return cloud.Busy(err.Error(), s.recordStale())
 }
 
 // withRetryAfter returns an error with the time after which the cloud requests a retry, if it does.
 func (r *reconciler) withRetryAfter(err error) error {
-	if _, asked := errors.AsType[*api.RetryError](err); asked {
-		return err
-	}
-	if _, after := r.provider.ClassifyError(err); after > 0 {
-		return &retryError{RetryError: api.NewRetryError(err.Error(), after), cause: err}
+	reason := cloud.ReasonOf(err)
+	if _, after := r.provider.ClassifyError(err); reason.Until == 0 && after > 0 {
+		return cloud.Reason{Err: err, Until: after, Reported: reason.Reported}
 	}
 	return err
 }
 
-// retryError is an *api.RetryError that also contains the cause.
-type retryError struct {
-	*api.RetryError
-	cause error
-}
-
-// Unwrap returns the *api.RetryError and the cause.
-func (r *retryError) Unwrap() []error { return []error{r.RetryError, r.cause} }
-
 // ensureDeleted deletes all objects of the Service from the cloud. It returns nil only if there are none any more, and
-// an *api.RetryError while the cloud is busy.
+// a cloud.Reason while the cloud is busy.
 func (r *reconciler) ensureDeleted(ctx context.Context, s *serviceState, service *corev1.Service) error {
 	s.prepareDeletion()
 	found, err := r.planDelete(ctx, service, false)
@@ -250,8 +245,8 @@ func (r *reconciler) ensureDeleted(ctx context.Context, s *serviceState, service
 		r.reportDeleting(s, service, found.Retains)
 	}
 	if len(found.Plan) > 0 {
-		if err := r.applyDeletion(ctx, s, service, found.Plan); err != nil {
-			return err
+		if err := r.apply(ctx, s, service, found.Plan, causeRemoval); err != nil {
+			return r.afterWrite(s, err)
 		}
 		if found, err = r.planDelete(ctx, service, true); err != nil {
 			return r.withRetryAfter(err)
@@ -261,29 +256,10 @@ func (r *reconciler) ensureDeleted(ctx context.Context, s *serviceState, service
 	case found.Exists && found.Wait != nil:
 		return r.waitError(s, service, *found.Wait)
 	case found.Exists: // some objects can be deleted only now
-		return api.NewRetryError("the load balancer is being removed", r.behaviour.PollInterval)
+		return cloud.Busy("the load balancer is being removed", r.behaviour.PollInterval)
 	}
 	r.reportDeleted(s, service, found.Left)
 	return nil
-}
-
-// applyDeletion applies the first maxWrites writes of a deletion.
-func (r *reconciler) applyDeletion(ctx context.Context, s *serviceState, service *corev1.Service,
-	plan cloud.Plan) error {
-	progress := s.unfinished.forDesired(service, nil)
-	s.unfinished = nil
-	if err := progress.check(plan); err != nil {
-		return err
-	}
-	if err := r.applyLimited(ctx, s, service, plan, causeRemoval); err != nil {
-		return r.afterWrite(s, err)
-	}
-	if len(plan) <= maxWrites {
-		return nil
-	}
-	progress.record(plan, plan.Begin(maxWrites))
-	s.unfinished = progress
-	return errMoreWrites()
 }
 
 // maxPollInterval is the longest time between two checks of a load balancer that failed or that takes too long: a short
@@ -295,28 +271,26 @@ const maxPollInterval = time.Minute
 // intervals.
 func (r *reconciler) waitError(s *serviceState, service *corev1.Service, w cloud.Wait) error {
 	if w.Within > 0 {
-		return api.NewRetryError(w.Message, w.Within)
+		return cloud.Busy(w.Message, w.Within)
 	}
 	// The age of the object does not matter: it may have been ready for months before.
 	since := s.waitedSince(w)
 	reportedAt := time.Now()
 	switch {
 	case w.Failed:
-		reportedAt = r.reportOnce(s, service, w.Object, reasonFailed,
-			"The cloud reports that %s failed: its status is %q. Ask the cloud's support for the cause, or delete it "+
-				"in the cloud: a new one is then created automatically.", w.Name, w.Status)
+		reportedAt = r.reportOnce(s, service, w.Object, reasonFailed, textFailed, w.Name, w.Status)
 	case w.Slow && s.cause == causeDrift:
-		r.reportLastingDrift(s, service, w.Object, w.Message)
+		if r.behaviour.Drift != cloud.Off {
+			r.reportNotRepaired(s, service, w.Object, w.Message)
+		}
 	case time.Since(since) > r.behaviour.SlowAfter:
-		reportedAt = r.reportOnce(s, service, w.Object, reasonSlow,
-			"%s is still %q after %s. The controller continues to check it, and nothing needs to be done in the "+
-				"cluster. If the status does not change soon, ask the cloud's support.",
-			capitalized(w.Name), w.Status, r.behaviour.SlowAfter)
+		reportedAt = r.reportOnce(s, service, w.Object, reasonSlow, textSlow, capitalized(w.Name), w.Status,
+			r.behaviour.SlowAfter)
 	}
 	if w.Slow {
 		reportedAt = since
 	}
-	return api.NewRetryError(w.Message, r.pollInterval(w, time.Since(reportedAt)))
+	return cloud.Busy(w.Message, r.pollInterval(w, time.Since(reportedAt)))
 }
 
 // pollInterval returns the time until the next check. For an object that is slow, or that was reported as failed or

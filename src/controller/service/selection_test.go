@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // withSelector sets the node selector of a Service.
@@ -206,7 +208,7 @@ func TestEqualSelectors(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return fmt.Sprint(targets.Identities)
+			return fmt.Sprint(cloud.MachinesOf(targets.Serving))
 		}
 		for _, text := range []string{"pool!=web,zone!=2", "zone!=2,pool!=web"} {
 			selector, err := labels.Parse(text)

@@ -2,7 +2,6 @@ package service
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -10,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool"
@@ -28,66 +28,65 @@ const (
 
 // serviceState is the state of one Service in this process, in addition to the objects in Kubernetes and in the cloud.
 // Nothing in it is needed after a restart: it prevents repeated events, and shows which input has changed. The holder
-// of the lock reconciles the Service.
+// of the lock reconciles the Service. Only functions in this file change it.
 type serviceState struct {
 	sync.Mutex
-	lifetimeState
-	snapshot atomic.Pointer[snapshot] // can be read without the lock
+	seen atomic.Pointer[seen] // can be read without the lock
+
+	service   *corev1.Service // the latest version that needed or has a load balancer; nil: none
+	input     input
+	cause     cause
+	inSync    bool   // nothing differed then, except what was refused
+	refused   string // why something was refused; "" if nothing was
+	written   written
+	elsewhere bool           // the provider returned cloudprovider.ImplementedElsewhere
+	notices   []cloud.Notice // the latest notices, which have been reported
+
+	// The rest is discarded when the load balancer is in sync.
+	due    due
+	drift  drift
+	wait   wait
+	events map[string]sentEvent // the latest events, by reason
+	stale  workerpool.Stale     // the plans in a row that were stale
 }
 
-// lifetimeState is the state that is discarded when the cloud has no objects of the Service any more.
-type lifetimeState struct {
-	syncState
-
-	service    *corev1.Service // the latest version that needed a load balancer; nil: never
-	machines   []string        // its targets then
-	usable     []string        // the machines that could be targets then
-	staying    []string        // machines that stayed if they were targets then
-	incomplete bool            // the targets were incomplete then
-	inSync     bool            // nothing differed then, except what was refused
-	refused    string          // why something was refused; "" if nothing was
-	cause      cause
-	lastWrite  *writtenService           // the cache may not contain it yet
-	published  corev1.LoadBalancerStatus // the addresses that this process wrote, or found in the status
-
-	hasLeftovers         bool // it is not managed, and the cloud has managed objects of it
-	implementedElsewhere bool // the provider returned cloudprovider.ImplementedElsewhere
-
-	notices         []cloud.Notice // the latest notices, which have been reported
-	providerNotices []cloud.Notice // those of them that the provider returned
-	noticesKnown    bool           // the notices have been computed
-	repair          repair
-	health          string    // of the targets, as a sentence
-	leftOutSince    time.Time // the time since which a target is not usable; zero: all are
-	postponedSince  time.Time // the time since which targets are to change later; zero: none are
+// seen is what the latest comparison found. It is never changed, only replaced.
+type seen struct {
+	uid      types.UID // of the Service that needs or needed a load balancer
+	state    string    // the cloud's state of the load balancer
+	health   string    // of the targets, as a sentence
+	targets  int
+	drifted  bool
+	repair   string    // the latest plan that reverted drift
+	repaired time.Time // when it was written
+	leftOut  time.Time // the time since which a target is not usable; zero: all are
+	excess   bool      // targets leave when the Service is settled
 }
 
-// syncState is the state that is discarded when the load balancer is in sync.
-type syncState struct {
-	ensuring     bool     // an event reported the creation or the update
-	written      bool     // there was a write
-	deleting     bool     // an event reported the deletion
-	retains      string   // the message if the load balancer is retained; "" if it is deleted
-	left         []string // messages about the objects that a deletion left in the cloud
-	drifted      bool     // there is drift
-	driftSummary string   // the plan that reverts it, as one line
-
-	wait       wait
-	events     map[string]sentEvent // the latest events, by reason
-	unfinished *writeProgress       // the writes of a reconciliation that reached maxWrites
-	stale      workerpool.Stale     // the plans in a row that were stale
-	message    string               // why the load balancer is not ready; "" if it is
-	failure    failure
+// input is what the latest comparison depended on, besides the Service and the cloud.
+type input struct {
+	machines []string      // the targets
+	usable   []string      // the machines from which they were chosen
+	targets  cloud.Targets // all machines of the Service
+	changed  time.Time     // when the Service or its targets changed, or something was written
 }
 
-// snapshot is the part of the state that metrics and garbage collection read while the Service is being reconciled. It
-// is never changed, only replaced.
-type snapshot struct {
-	uid     types.UID // of the Service that needs or needed a load balancer
-	state   string    // the cloud's state of the load balancer
-	targets int
-	drifted bool
-	repairs int // how often the same drift was repaired in a row
+// written is what this process wrote to the API server.
+type written struct {
+	latest    *writtenService           // the cache may not contain it yet
+	addresses corev1.LoadBalancerStatus // or found in the status
+}
+
+// due are the events that follow when the load balancer is in sync, or deleted.
+type due struct {
+	reason, message string
+	left            []string // messages about the objects that a deletion left in the cloud
+}
+
+// drift is a difference that nothing in Kubernetes has caused.
+type drift struct {
+	found   bool
+	summary string // the plan that reverts it, as one line; "" if there is none
 }
 
 // wait is the object that is not ready or not deleted yet, and the time since then.
@@ -95,35 +94,38 @@ type wait struct {
 	object   string
 	deleting bool
 	since    time.Time
-}
-
-// failure is the latest failure that an event reported, and the time in which the same failure is not reported again.
-type failure struct {
-	text  string
-	at    time.Time
-	pause time.Duration
-}
-
-// repair is the latest repair of drift, and the number of times that it was the same in a row.
-type repair struct {
-	summary string
-	times   int
+	message  string // why the load balancer is not ready
 }
 
 // sentEvent is an event about the load balancer of a Service.
 type sentEvent struct {
-	object string // the object in the cloud; a different one is reported again
+	object string // the object in the cloud, or a text; a different one is reported again
 	at     time.Time
+	pause  time.Duration // in which the same failure is not reported again
+}
+
+// manage records the version of a Service that needs a load balancer, or has something in the cloud to remove.
+func (s *serviceState) manage(service *corev1.Service) { s.service = service }
+
+// leaveElsewhere records whether another program implements the load balancer of the Service.
+func (s *serviceState) leaveElsewhere(service *corev1.Service, elsewhere bool) {
+	s.elsewhere = elsewhere
+	if elsewhere {
+		s.service = service
+	}
 }
 
 // updateCause records the request and its machines, and returns the cause of differences: what changed since the last
 // reconciliation. If something was refused before and is not refused any more, the cause is the Service. If the plan
-// continues a change of targets, the cause is the Nodes.
+// only removes targets that others have replaced, the cause is the Nodes.
 func (s *serviceState) updateCause(req request, found cloud.Comparison) cause {
-	machines, refused := found.Machines, messageOf(found.Refused)
-	same := s.service != nil && cloud.SameDesired(s.service, req.service) && (s.refused == "" || s.refused == refused)
-	targets := equal(s.machines, machines) && equal(s.usable, found.Usable) && equal(s.staying, req.targets.Staying) &&
-		s.incomplete == req.targets.Incomplete && !found.Continues
+	now := input{found.Targets.Machines, found.Targets.Usable, req.targets, s.input.changed}
+	same := s.service != nil && cloud.SameDesired(s.service, req.service) &&
+		(s.refused == "" || s.refused == messageOf(found.Refused))
+	targets := s.input.equal(now) && !found.Targets.Excess
+	if !same || !equal(s.input.machines, found.Targets.Machines) {
+		now.changed = time.Now()
+	}
 	switch {
 	case same && targets && (s.inSync || s.cause == causeDrift):
 		s.cause = causeDrift
@@ -133,9 +135,24 @@ func (s *serviceState) updateCause(req request, found cloud.Comparison) cause {
 		s.cause = causeService
 		s.clearDrift()
 	}
-	s.inSync, s.usable = s.inSync && s.cause == causeDrift, found.Usable
-	s.service, s.machines, s.staying, s.incomplete = req.service, machines, req.targets.Staying, req.targets.Incomplete
+	s.inSync = s.inSync && s.cause == causeDrift
+	s.service, s.input = req.service, now
+	s.expectNone(reasonDeleted, reasonRetained)
 	return s.cause
+}
+
+// equal reports whether two comparisons depended on the same machines.
+func (i input) equal(other input) bool {
+	return equal(i.machines, other.machines) && equal(i.usable, other.usable) &&
+		i.targets.Incomplete() == other.targets.Incomplete() &&
+		slices.Equal(cloud.MachinesOf(i.targets.Joining), cloud.MachinesOf(other.targets.Joining))
+}
+
+// settled reports whether the Service and its targets have not changed for so long, and no Node since the latest
+// comparison.
+func (s *serviceState) settled(req request, after time.Duration) bool {
+	return s.service != nil && time.Since(s.input.changed) >= after && cloud.SameDesired(s.service, req.service) &&
+		s.input.targets.Equal(req.targets)
 }
 
 // equal reports whether two lists are equal. Those of thousands of machines are the same one in the usual case.
@@ -144,16 +161,25 @@ func equal(before, after []string) bool {
 	return same || slices.Equal(before, after)
 }
 
-// observe records the comparison for metrics, and the time since which a target is not usable.
+// latestSeen returns what the latest comparison found; the zero value before the first one.
+func (s *serviceState) latestSeen() seen {
+	if latest := s.seen.Load(); latest != nil {
+		return *latest
+	}
+	return seen{}
+}
+
+// observe records what a comparison found.
 func (s *serviceState) observe(service *corev1.Service, found cloud.Comparison) {
-	s.health = found.Health
-	leftOut := found.LeftOut || slices.ContainsFunc(found.Notices, func(one cloud.Notice) bool {
-		return one.Topic == cloud.Nodes
+	before := s.latestSeen()
+	leftOut := found.Targets.LeftOut || slices.ContainsFunc(found.Notices, aboutNodes)
+	s.seen.Store(&seen{
+		uid: service.UID, state: cmp.Or(found.Balancer.State, "none"), health: found.Balancer.Health,
+		targets: len(found.Targets.Machines),
+		drifted: s.drift.found || (s.cause == causeDrift && len(found.Plan) > 0),
+		repair:  before.repair, repaired: before.repaired,
+		leftOut: since(before.leftOut, leftOut), excess: found.Targets.Excess,
 	})
-	s.leftOutSince = since(s.leftOutSince, leftOut)
-	differs := s.drifted || (s.cause == causeDrift && len(found.Plan) > 0)
-	s.snapshot.Store(&snapshot{uid: service.UID, state: cmp.Or(found.State, "none"), targets: len(found.Machines),
-		drifted: differs, repairs: s.repair.times})
 }
 
 // since returns the time since which something is so, given the time until now; zero if it is not.
@@ -167,103 +193,172 @@ func since(before time.Time, is bool) time.Time {
 	return before
 }
 
-// recordLeft records the objects that a successful write left in the cloud.
-func (s *serviceState) recordLeft(tried cloud.Attempt) {
-	if tried.Err == nil && tried.Leaves != "" && !slices.Contains(s.left, tried.Leaves) {
-		s.left = append(s.left, tried.Leaves)
+// writtenService is a Service as the API server returned it after a write.
+type writtenService struct {
+	uid        types.UID
+	version    string
+	finalizers []string
+	status     corev1.ServiceStatus
+}
+
+// latest returns the Service with the finalizers and the status of the latest write, if the Service was read before
+// that write.
+func (s *serviceState) latest(service *corev1.Service) *corev1.Service {
+	wrote := s.written.latest
+	if service == nil || wrote == nil {
+		return service
+	}
+	older, err := resourceversion.CompareResourceVersion(service.ResourceVersion, wrote.version)
+	if err != nil || older >= 0 || service.UID != wrote.uid {
+		s.written.latest = nil
+		return service
+	}
+	latest := *service // the cached object is not modified
+	latest.ResourceVersion, latest.Finalizers, latest.Status = wrote.version, wrote.finalizers, wrote.status
+	return &latest
+}
+
+// recordVersion records a Service as the API server returned it after a write.
+func (s *serviceState) recordVersion(updated *corev1.Service) {
+	s.written.latest = &writtenService{uid: updated.UID, version: updated.ResourceVersion,
+		finalizers: updated.Finalizers, status: updated.Status}
+}
+
+// recordAddresses records the published addresses of the load balancer.
+func (s *serviceState) recordAddresses(addresses corev1.LoadBalancerStatus) {
+	s.written.addresses = addresses
+}
+
+// expect records the event that follows when the load balancer is in sync or deleted, and reports whether another one
+// or none was expected before.
+func (s *serviceState) expect(reason, message string) (changed bool) {
+	changed = s.due.reason != reason
+	s.due.reason, s.due.message = reason, message
+	return changed
+}
+
+// expectNone discards the event that follows, if it has one of these reasons.
+func (s *serviceState) expectNone(reasons ...string) {
+	if slices.Contains(reasons, s.due.reason) {
+		s.expect("", "")
+	}
+}
+
+// recordAttempt records a write that succeeded, and the objects that it left in the cloud.
+func (s *serviceState) recordAttempt(tried cloud.Attempt) {
+	if tried.Err != nil {
+		return
+	}
+	s.input.changed = time.Now()
+	if tried.Leaves != "" && !slices.Contains(s.due.left, tried.Leaves) {
+		s.due.left = append(s.due.left, tried.Leaves)
 	}
 }
 
 // recordWrite records that there was a write.
-func (s *serviceState) recordWrite() { s.written, s.inSync = true, false }
+func (s *serviceState) recordWrite(cause cause) {
+	s.inSync = false
+	if cause == causeNodes && s.due.reason == "" {
+		s.expect(reasonUpdated, textUpdated)
+	}
+}
 
 // recordInSync records that nothing differs and that the load balancer is ready.
 func (s *serviceState) recordInSync(service *corev1.Service, found cloud.Comparison) {
-	s.inSync, s.refused, s.syncState = true, "", syncState{}
-	s.postponedSince = since(s.postponedSince, found.Postponed)
+	s.inSync, s.refused = true, ""
+	s.due, s.drift, s.wait, s.events, s.stale = due{}, drift{}, wait{}, nil, 0
 	s.observe(service, found)
+}
+
+// recordRefused records that nothing differs except what is refused.
+func (s *serviceState) recordRefused(service *corev1.Service, found cloud.Comparison) {
+	s.clearDrift()
+	s.inSync, s.refused = true, messageOf(found.Refused)
+	s.observe(service, found)
+}
+
+// recordNotices records notices that have been reported.
+func (s *serviceState) recordNotices(notices []cloud.Notice) { s.notices = notices }
+
+// recordDrift records drift, and the plan that reverts it; "" if it cannot be reverted.
+func (s *serviceState) recordDrift(summary string) {
+	s.drift.found, s.drift.summary = true, cmp.Or(summary, s.drift.summary)
+}
+
+// recordRepair records that drift was reverted.
+func (s *serviceState) recordRepair(plan cloud.Plan) {
+	latest := s.latestSeen()
+	latest.repair, latest.repaired = plan.String(), time.Now()
+	s.seen.Store(&latest)
+}
+
+// repairPause returns how long the repair waits: nothing, unless the same one was the latest, less than that time ago.
+func (s *serviceState) repairPause(plan cloud.Plan, interval time.Duration) time.Duration {
+	latest := s.latestSeen()
+	if plan.String() != latest.repair {
+		return 0
+	}
+	return max(0, min(interval, repairInterval)-time.Since(latest.repaired))
+}
+
+// recordStale counts a plan that was stale, and returns the delay before the next one.
+func (s *serviceState) recordStale() time.Duration { return s.stale.Next() }
+
+// recordEvent records an event. It returns the time of the event; fresh means that there was none before with the same
+// reason and object since the load balancer was last in sync.
+func (s *serviceState) recordEvent(reason, object string) (at time.Time, fresh bool) {
+	if before, reported := s.events[reason]; reported && before.object == object {
+		return before.at, false
+	}
+	if s.events == nil {
+		s.events = map[string]sentEvent{}
+	}
+	now := time.Now()
+	s.events[reason] = sentEvent{object: object, at: now, pause: minRetryDelay}
+	return now, true
+}
+
+// recordFailure records a failure, and reports whether it becomes an event: a different one at once, the same one with
+// increasing intervals.
+func (s *serviceState) recordFailure(text string) bool {
+	at, fresh := s.recordEvent(reasonSyncFailed, text)
+	pause := s.events[reasonSyncFailed].pause
+	if fresh || time.Since(at) < pause {
+		return fresh
+	}
+	s.events[reasonSyncFailed] = sentEvent{object: text, at: time.Now(), pause: min(2*pause, maxRetryDelay)}
+	return true
 }
 
 // prepareDeletion is called before the load balancer of the Service is deleted.
 func (s *serviceState) prepareDeletion() {
 	s.inSync, s.cause = false, causeService
+	s.expectNone(reasonEnsured, reasonUpdated)
 	s.clearDrift()
 }
 
 // clearDrift discards what was reported about drift, because the Service has changed.
 func (s *serviceState) clearDrift() {
-	s.drifted, s.driftSummary = false, ""
+	s.drift = drift{}
 	delete(s.events, reasonDrifted)
 	delete(s.events, reasonNotRepaired)
 }
 
 // reset discards the state when the cloud has no objects of the Service any more.
 func (s *serviceState) reset() {
-	s.lifetimeState = lifetimeState{}
-	s.snapshot.Store(nil)
+	s.service, s.input, s.cause, s.inSync, s.refused, s.written = nil, input{}, "", false, "", written{}
+	s.elsewhere, s.notices, s.due, s.drift, s.wait, s.events, s.stale = false, nil, due{}, drift{}, wait{}, nil, 0
+	s.seen.Store(nil)
 }
 
-// waitedSince returns the time at which the object was first found in this state. The time of its creation does not
-// matter.
+// waitedSince records why the load balancer is not ready, and returns the time at which the object was first found in
+// this state. The time of its creation does not matter.
 func (s *serviceState) waitedSince(w cloud.Wait) time.Time {
 	if s.wait.since.IsZero() || s.wait.object != w.Object || s.wait.deleting != w.Deleting {
-		s.wait = wait{object: w.Object, deleting: w.Deleting, since: time.Now()}
+		s.wait = wait{object: w.Object, deleting: w.Deleting, since: time.Now(), message: s.wait.message}
 	}
 	return s.wait.since
 }
 
-// stateStore contains the states of all Services, by a key that the caller chooses. The zero value is empty.
-type stateStore struct {
-	mu     sync.Mutex
-	states map[string]*serviceState
-}
-
-// get returns the state of a Service, and creates it if there is none.
-func (s *stateStore) get(key string) *serviceState {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.states == nil {
-		s.states = map[string]*serviceState{}
-	}
-	if s.states[key] == nil {
-		s.states[key] = &serviceState{}
-	}
-	return s.states[key]
-}
-
-// remove removes the state of a Service. The caller holds its lock, so that no other goroutine reconciles the Service.
-func (s *stateStore) remove(key string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.states, key)
-}
-
-// has reports whether there is a state of the Service.
-func (s *stateStore) has(key string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.states[key] != nil
-}
-
-// all returns all states.
-func (s *stateStore) all() []*serviceState {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Collect(maps.Values(s.states))
-}
-
-// keys returns the keys of all states.
-func (s *stateStore) keys() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Collect(maps.Keys(s.states))
-}
-
-// repairPause returns how long a report of the cloud waits: nothing, unless another program reverts each repair.
-func (s *serviceState) repairPause() time.Duration {
-	snapshot := s.snapshot.Load()
-	if snapshot == nil || snapshot.repairs <= maxRepairs {
-		return 0
-	}
-	return min(time.Second<<min(snapshot.repairs-maxRepairs, 10), maxRecheckDelay)
-}
+// explainWait records why the load balancer is not ready.
+func (s *serviceState) explainWait(message string) { s.wait.message = message }

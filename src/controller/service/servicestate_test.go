@@ -2,8 +2,16 @@ package service
 
 import (
 	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"path/filepath"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,49 +19,52 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
-// TestResetClearsAllFields: all state of a Service is in one struct, so that reset also clears new fields.
-func TestResetClearsAllFields(t *testing.T) {
-	for field := range reflect.TypeFor[serviceState]().Fields() {
-		switch field.Name {
-		case "Mutex", "lifetimeState", "snapshot":
-		default:
-			t.Errorf("serviceState.%s is not cleared by reset: put it into lifetimeState", field.Name)
+// filledState returns a state in which no field is zero, except the lock.
+func filledState(t *testing.T) *serviceState {
+	t.Helper()
+	s := &serviceState{
+		service: &corev1.Service{}, input: input{changed: time.Now()}, cause: causeDrift, inSync: true, refused: "SCTP",
+		written: written{latest: &writtenService{}}, elsewhere: true, notices: []cloud.Notice{{}},
+		due: due{left: []string{"lb"}}, drift: drift{found: true}, wait: wait{object: "lb"},
+		events: map[string]sentEvent{reasonSlow: {}}, stale: 1,
+	}
+	s.seen.Store(&seen{repaired: time.Now()})
+	if names := zeroFields(s); len(names) > 0 {
+		t.Errorf("not in this test: %v", names)
+	}
+	return s
+}
+
+// zeroFields returns the names of the fields that are zero, except the lock.
+func zeroFields(s *serviceState) (names []string) {
+	state := reflect.ValueOf(s).Elem()
+	for i := range state.NumField() {
+		if name := state.Type().Field(i).Name; name != "Mutex" && state.Field(i).IsZero() {
+			names = append(names, name)
 		}
 	}
-	s := &serviceState{}
-	service := &corev1.Service{}
-	s.recordInSync(service, cloud.Comparison{LeftOut: true})
-	s.cause, s.hasLeftovers, s.refused, s.noticesKnown, s.unfinished, s.events = causeDrift, true, "SCTP", true,
-		&writeProgress{}, map[string]sentEvent{reasonSlow: {}}
+	return names
+}
+
+// TestReset: reset clears all fields. A field more than these 15 needs a reason.
+func TestReset(t *testing.T) {
+	s := filledState(t)
 	s.reset()
-	if !reflect.ValueOf(s.lifetimeState).IsZero() || s.snapshot.Load() != nil {
-		t.Errorf("after a reset it still has %+v", s.lifetimeState)
+	if zero, all := len(zeroFields(s)), reflect.TypeFor[serviceState]().NumField()-1; s.seen.Load() != nil ||
+		zero < all-1 || all+1 > 15 {
+		t.Errorf("after a reset %d of %d fields are zero", zero, all)
 	}
 }
 
-// TestRecordInSync: recordInSync clears the syncState, and keeps the input for the next updateCause.
+// TestRecordInSync: recordInSync clears what matters only until then, and keeps the rest for the next updateCause.
 func TestRecordInSync(t *testing.T) {
-	s := &serviceState{}
-	s.syncState = syncState{
-		ensuring: true, written: true, deleting: true, retains: "you", left: []string{"lb"}, drifted: true,
-		driftSummary: "ports", wait: wait{object: "lb"}, events: map[string]sentEvent{reasonSlow: {}},
-		unfinished: &writeProgress{}, stale: 1,
-		message: "creating", failure: failure{text: "quota"},
-	}
-	fields := reflect.ValueOf(s.syncState)
-	for i := range fields.NumField() {
-		if fields.Field(i).IsZero() {
-			t.Errorf("syncState.%s is not in this test", fields.Type().Field(i).Name)
-		}
-	}
-	s.notices, s.machines, s.repair, s.refused = []cloud.Notice{{}}, []string{"vm-a"},
-		repair{summary: "ports", times: 2}, "SCTP"
+	s := filledState(t)
 	s.recordInSync(&corev1.Service{}, cloud.Comparison{})
-	if !reflect.ValueOf(s.syncState).IsZero() || !s.inSync || s.refused != "" {
-		t.Errorf("settled, it has %+v", s.lifetimeState)
+	if got := zeroFields(s); !slices.Equal(got, []string{"refused", "due", "drift", "wait", "events", "stale"}) {
+		t.Errorf("these fields are cleared: %v", got)
 	}
-	if s.notices == nil || s.machines == nil || s.repair.times != 2 {
-		t.Errorf("settled, it has forgotten some of %+v", s.lifetimeState)
+	if s.latestSeen().repaired.IsZero() {
+		t.Error("the time of the latest repair is lost")
 	}
 }
 
@@ -61,13 +72,14 @@ func TestRecordInSync(t *testing.T) {
 func TestUpdateCause(t *testing.T) {
 	web, other := &corev1.Service{}, &corev1.Service{}
 	other.Annotations = map[string]string{"changed": "yes"}
+	joining := []cloud.Target{{Machine: "vm-b"}}
 	one, two := []string{"vm-a"}, []string{"vm-a", "vm-b"}
 	tests := map[string]struct {
 		inSync   bool
 		cause    cause
 		service  *corev1.Service
 		machines []string
-		joining  []string
+		joining  []cloud.Target
 		want     cause
 	}{
 		"the first comparison":                     {false, "", web, one, nil, causeService},
@@ -77,19 +89,19 @@ func TestUpdateCause(t *testing.T) {
 		"nodes have":                               {true, causeService, web, two, nil, causeNodes},
 		"nodes have, and the Service was not done": {false, causeService, web, two, nil, causeService},
 		"nodes were not done":                      {false, causeNodes, web, one, nil, causeNodes},
-		"one lost its network":                     {true, causeDrift, web, one, []string{"vm-b"}, causeNodes},
+		"one lost its network":                     {true, causeDrift, web, one, joining, causeNodes},
 		"the Service has":                          {true, causeDrift, other, two, nil, causeService},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := &serviceState{}
-			s.service, s.machines, s.inSync, s.cause = web, one, tt.inSync, tt.cause
+			s.service, s.input.machines, s.inSync, s.cause = web, one, tt.inSync, tt.cause
 			if name == "the first comparison" {
 				s.service = nil
 			}
-			req := request{service: tt.service, targets: cloud.Targets{Staying: tt.joining}}
+			req := request{service: tt.service, targets: cloud.Targets{Joining: tt.joining}}
 			s.refused = "SCTP"
-			found := cloud.Comparison{Machines: tt.machines, Refused: errors.New(s.refused)}
+			found := cloud.Comparison{Targets: cloud.Choice{Machines: tt.machines}, Refused: errors.New(s.refused)}
 			if got := s.updateCause(req, found); got != tt.want ||
 				s.inSync != (tt.inSync && got == causeDrift) {
 				t.Errorf("cause %s, settled %v; want %s", got, s.inSync, tt.want)
@@ -106,21 +118,96 @@ func TestUpdateCause(t *testing.T) {
 	}
 }
 
-// TestContinuedChangeOfTargets: a plan that continues a change of targets is not drift, whether or not a part of the
-// change was postponed.
-func TestContinuedChangeOfTargets(t *testing.T) {
-	web, req := &corev1.Service{}, request{targets: cloud.Targets{}}
-	req.service = web
-	for _, postponed := range []bool{false, true} {
-		for continues, want := range map[bool]cause{false: causeDrift, true: causeNodes} {
-			s := &serviceState{}
-			s.service, s.cause = web, causeNodes
-			s.recordInSync(web, cloud.Comparison{Postponed: postponed})
-			for range 2 {
-				if got := s.updateCause(req, cloud.Comparison{Continues: continues}); got != want {
-					t.Errorf("postponed: %t, continued: %t: the cause is %s, want %s", postponed, continues, got, want)
-				}
+// TestReplacedTargetsLeave: that targets leave which others have replaced is not drift. They leave when nothing has
+// changed for some time: neither the Service, nor its targets, nor by a write.
+func TestReplacedTargetsLeave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const after = time.Minute
+		web, s := &corev1.Service{}, &serviceState{}
+		req := request{service: web, targets: cloud.Targets{Serving: []cloud.Target{{Machine: "vm-a", Ready: true}}}}
+		if s.settled(req, after) {
+			t.Error("a Service is settled at its first comparison")
+		}
+		excess := cloud.Comparison{Targets: cloud.Choice{Excess: true}}
+		s.updateCause(req, cloud.Comparison{})
+		s.recordInSync(web, excess)
+		for range 2 {
+			if got := s.updateCause(req, excess); got != causeNodes {
+				t.Errorf("the cause is %s", got)
 			}
+			s.recordInSync(web, excess)
+			before := s.settled(req, after)
+			<-time.After(after)
+			if !s.settled(req, after) || before {
+				t.Errorf("settled before the time: %t, and then: %t", before, s.settled(req, after))
+			}
+			s.recordAttempt(cloud.Attempt{Err: errors.New("refused")})
+			if !s.settled(req, after) {
+				t.Error("after a write that failed it is not settled")
+			}
+			s.recordAttempt(cloud.Attempt{})
+		}
+		<-time.After(after)
+		other := req
+		other.targets = cloud.Targets{Serving: []cloud.Target{{Machine: "vm-a"}}}
+		if s.settled(other, after) || !s.settled(req, after) {
+			t.Error("a Service whose Node has become not ready is settled, or one whose Node has not is not")
+		}
+	})
+}
+
+// TestSettledAfter: targets that others have replaced stay for five minutes at least, however often drift is checked.
+func TestSettledAfter(t *testing.T) {
+	for period, want := range map[time.Duration]time.Duration{
+		0: minSettled, time.Second: minSettled, time.Hour: time.Hour,
+	} {
+		r := &reconciler{behaviour: cloud.LoadBalancerBehaviour{DriftPeriod: period}}
+		if got := r.settledAfter(); got != want {
+			t.Errorf("with a period of %s: %s, want %s", period, got, want)
+		}
+	}
+}
+
+// TestRepairPause: only the same repair waits, for as long as the period of checks for drift, at most five minutes.
+func TestRepairPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, plan := &serviceState{}, cloud.Plan{{Verb: cloud.Update, Kind: "listener", Name: "web"}}
+		paused := func(what string, plan cloud.Plan, period, want time.Duration) {
+			if got := s.repairPause(plan, period); got != want {
+				t.Errorf("%s: %s, want %s", what, got, want)
+			}
+		}
+		paused("before the first repair", plan, time.Hour, 0)
+		s.recordRepair(plan)
+		paused("after it", plan, time.Hour, repairInterval)
+		paused("another repair", append(plan, plan...), time.Hour, 0)
+		paused("with frequent checks", plan, time.Minute, time.Minute)
+		<-time.After(repairInterval)
+		paused("later", plan, time.Hour, 0)
+	})
+}
+
+// TestExpect: a Service that needs its load balancer again has no event about the end of a deletion, and the other way
+// round.
+func TestExpect(t *testing.T) {
+	s := &serviceState{}
+	for _, tt := range []struct {
+		begin   func()
+		reason  string
+		changed bool
+	}{
+		{func() { s.updateCause(request{service: &corev1.Service{}}, cloud.Comparison{}) }, reasonEnsured, true},
+		{func() { s.updateCause(request{service: &corev1.Service{}}, cloud.Comparison{}) }, reasonEnsured, false},
+		{s.prepareDeletion, reasonDeleted, true},
+		{s.prepareDeletion, reasonDeleted, false},
+		{func() { s.updateCause(request{service: &corev1.Service{}}, cloud.Comparison{}) }, reasonEnsured, true},
+	} {
+		before := s.due.reason
+		if tt.begin(); tt.changed && s.due.reason != "" {
+			t.Errorf("%s is expected after the beginning of %s", before, tt.reason)
+		}
+		if changed := s.expect(tt.reason, "text"); changed != tt.changed {
+			t.Errorf("%s after %q: changed %t", tt.reason, before, changed)
 		}
 	}
 }
@@ -138,5 +225,34 @@ func TestWaitedSince(t *testing.T) {
 		if got := s.waitedSince(w); time.Since(got) > time.Minute {
 			t.Errorf("%+v: since %s", w, got)
 		}
+	}
+}
+
+// TestStateIsWrittenInOneFile: no function in another file than servicestate.go assigns to a field of a serviceState.
+func TestStateIsWrittenInOneFile(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("files: %v, error %v", files, err)
+	}
+	state := reflect.TypeFor[serviceState]()
+	for _, name := range files {
+		if name == "servicestate.go" || strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		positions := token.NewFileSet()
+		file, err := parser.ParseFile(positions, name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(node ast.Node) bool {
+			assign, ok := node.(*ast.AssignStmt)
+			for i := 0; ok && i < len(assign.Lhs); i++ {
+				path := strings.Split(types.ExprString(assign.Lhs[i]), ".")
+				if _, field := state.FieldByName(path[min(1, len(path)-1)]); field && path[0] == "s" {
+					t.Errorf("%s assigns to %v", positions.Position(node.Pos()), path)
+				}
+			}
+			return true
+		})
 	}
 }

@@ -24,7 +24,7 @@ func NewSingle(provider cloud.LoadBalancers, behaviour cloud.LoadBalancerBehavio
 }
 
 // Ensure reconciles a Service that needs a load balancer with these targets, and returns its addresses. While the cloud
-// is busy, it returns an *api.RetryError with the time of the next attempt.
+// is busy, it returns a cloud.Reason with the time of the next attempt.
 func (r *Single) Ensure(ctx context.Context, service *corev1.Service,
 	targets cloud.Targets) (*corev1.LoadBalancerStatus, error) {
 	s := r.states.get(string(service.UID))

@@ -13,8 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/cloud-provider/service/helpers"
@@ -60,31 +58,6 @@ type writer struct {
 	services typedcorev1.ServicesGetter
 }
 
-// writtenService is a Service as the API server returned it after a write.
-type writtenService struct {
-	uid        types.UID
-	version    string
-	finalizers []string
-	status     corev1.ServiceStatus
-}
-
-// latest returns the Service with the finalizers and the status of the latest write, if the Service was read before
-// that write.
-func (s *serviceState) latest(service *corev1.Service) *corev1.Service {
-	if service == nil || s.lastWrite == nil {
-		return service
-	}
-	older, err := resourceversion.CompareResourceVersion(service.ResourceVersion, s.lastWrite.version)
-	if err != nil || older >= 0 || service.UID != s.lastWrite.uid {
-		s.lastWrite = nil
-		return service
-	}
-	latest := *service // the cached object is not modified
-	latest.ResourceVersion, latest.Finalizers, latest.Status = s.lastWrite.version, s.lastWrite.finalizers,
-		s.lastWrite.status
-	return &latest
-}
-
 // withFinalizer returns a copy of a Service with the finalizer, and with the condition that shows that the finalizer is
 // this controller's.
 func withFinalizer(service *corev1.Service) *corev1.Service {
@@ -94,8 +67,9 @@ func withFinalizer(service *corev1.Service) *corev1.Service {
 	return changed
 }
 
-// addFinalizer adds the finalizer, with which the Service exists until the cloud has no objects of it any more. It
-// returns an error if the Service is being deleted, or if another Service has its name now.
+// addFinalizer adds the finalizer, with which the Service exists until the cloud has no objects of it any more, unless
+// the latest version has it. It returns an error if the Service is being deleted, or if another Service has its name
+// now.
 func (w writer) addFinalizer(ctx context.Context, s *serviceState, service *corev1.Service) error {
 	if service = s.latest(service); helpers.HasLBFinalizer(service) {
 		return nil
@@ -118,20 +92,6 @@ func (w writer) removeFinalizer(ctx context.Context, s *serviceState, before *co
 			klog.KObj(before), err)
 	}
 	return nil
-}
-
-// addFinalizerOnce returns a function that adds the finalizer at most once. The Service that was read does not show
-// that it was added.
-func (w writer) addFinalizerOnce(s *serviceState, service *corev1.Service) func(context.Context) error {
-	done := false
-	return func(ctx context.Context) error {
-		if done {
-			return nil
-		}
-		err := w.addFinalizer(ctx, s, service)
-		done = err == nil
-		return err
-	}
 }
 
 // claim records that a Service is this controller's, and that these addresses are. It returns the Service as written.
@@ -185,7 +145,7 @@ func (w writer) writeStatus(ctx context.Context, s *serviceState, service *corev
 		return fmt.Errorf("writing the status of Service %s: %w", klog.KObj(service), err)
 	}
 	if addresses != nil {
-		s.published = *addresses
+		s.recordAddresses(*addresses)
 	}
 	return nil
 }
@@ -217,8 +177,7 @@ func (w writer) patch(ctx context.Context, s *serviceState, from, to *corev1.Ser
 	if err != nil {
 		return err
 	}
-	s.lastWrite = &writtenService{uid: updated.UID, version: updated.ResourceVersion, finalizers: updated.Finalizers,
-		status: updated.Status}
+	s.recordVersion(updated)
 	return nil
 }
 
@@ -246,29 +205,33 @@ type outcome struct {
 	partlyInSync bool
 }
 
-// outcomeOf returns the outcome of a reconciliation with this error.
-func (c *Controller) outcomeOf(service *corev1.Service, err error) outcome {
+// writeOutcome writes the status of a Service after a reconciliation with this error. The addresses are nil unless the
+// load balancer is ready.
+func (c *Controller) writeOutcome(ctx context.Context, s *serviceState, service *corev1.Service,
+	addresses *corev1.LoadBalancerStatus, err error) error {
 	o := outcome{err: err, serving: len(service.Status.LoadBalancer.Ingress) > 0}
 	if err != nil {
 		o.transient, _ = c.provider.ClassifyError(err)
+		o.partlyInSync = addresses != nil
 	}
-	return o
+	return c.writer.writeStatus(ctx, s, service, addresses, s.conditions(service, o))
 }
 
 // conditions returns the conditions of a Service. They do not change unless the state changes.
 func (s *serviceState) conditions(service *corev1.Service, o outcome) []metav1.Condition {
 	var all []metav1.Condition
-	if _, shown := findCondition(service.Status.Conditions, conditionProvisioned); shown || !isLasting(o.err) {
+	_, shown := findCondition(service.Status.Conditions, conditionProvisioned)
+	if shown || !cloud.ReasonOf(o.err).Lasts() {
 		all = s.provisionedConditions(o)
 	}
-	if s.noticesKnown { // otherwise it is not known whether there are notices
+	if s.service == service { // otherwise this version was not compared, and its notices are not known
 		all = append(all, s.noticeCondition(cloud.Settings), s.noticeCondition(cloud.Nodes))
 	}
 	_, drifted := findCondition(service.Status.Conditions, conditionDrifted)
 	switch {
-	case s.driftSummary != "":
+	case s.drift.summary != "":
 		all = append(all, metav1.Condition{Type: conditionDrifted, Status: metav1.ConditionTrue, Reason: reasonDrifted,
-			Message: truncateMessage(s.driftSummary)})
+			Message: truncateMessage(s.drift.summary)})
 	case drifted: // a Service without drift does not need the condition
 		all = append(all, metav1.Condition{Type: conditionDrifted, Status: metav1.ConditionFalse,
 			Reason: reasonAsWanted})
@@ -283,18 +246,18 @@ func (s *serviceState) conditions(service *corev1.Service, o outcome) []metav1.C
 // that a ready load balancer has stopped.
 func (s *serviceState) provisionedConditions(o outcome) []metav1.Condition {
 	serves := metav1.Condition{Type: conditionProvisioned, Status: metav1.ConditionTrue, Reason: reasonProvisioned,
-		Message: truncateMessage(s.health)}
+		Message: truncateMessage(s.latestSeen().health)}
 	synced := metav1.Condition{Type: conditionSynced, Status: metav1.ConditionTrue, Reason: reasonAsWanted}
 	switch {
 	case o.err == nil:
 		return []metav1.Condition{serves, synced}
 	case errors.Is(o.err, errDriftReported):
 		return nil
-	case isWait(o.err) && o.serving && s.message == "": // more writes follow
+	case cloud.ReasonOf(o.err).Waits() && o.serving && s.wait.message == "": // more writes follow
 		return nil
-	case isWait(o.err):
+	case cloud.ReasonOf(o.err).Waits():
 		serves.Status, serves.Reason, serves.Message = metav1.ConditionFalse, reasonWaiting,
-			truncateMessage(cmp.Or(s.message, o.err.Error()))
+			truncateMessage(cmp.Or(s.wait.message, o.err.Error()))
 		return []metav1.Condition{serves}
 	case o.serving && o.transient:
 		return nil

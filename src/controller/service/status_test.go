@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/cloud-provider/api"
 	"k8s.io/cloud-provider/service/helpers"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
@@ -146,7 +145,8 @@ func TestRemoveFinalizer(t *testing.T) {
 // returned do not change.
 func TestProvisionedConditions(t *testing.T) {
 	failed := errors.New("quota exceeded")
-	wait := api.NewRetryError("creating", time.Minute)
+	wait := cloud.Busy("creating", time.Minute)
+	later := cloud.Reason{Err: failed, Until: time.Minute}
 	tests := map[string]struct {
 		outcome outcome
 		message string
@@ -167,15 +167,14 @@ func TestProvisionedConditions(t *testing.T) {
 		"the cloud is away": {outcome{err: failed, transient: true}, "",
 			"Provisioned False Failed quota exceeded; Synced False Failed quota exceeded"},
 		"the cloud is away while it serves": {outcome{err: failed, transient: true, serving: true}, "", ""},
-		"the cloud requests a later retry": {outcome{err: &retryError{RetryError: wait, cause: failed}, serving: true,
-			transient: true}, "", ""},
-		"the cloud requests that, and never served": {outcome{err: &retryError{RetryError: wait, cause: failed},
-			transient: true}, "", "Provisioned False Failed creating; Synced False Failed creating"},
+		"the cloud requests a later retry":  {outcome{err: later, serving: true, transient: true}, "", ""},
+		"the cloud requests that, and never served": {outcome{err: later, transient: true}, "",
+			"Provisioned False Failed quota exceeded; Synced False Failed quota exceeded"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := &serviceState{}
-			s.message = tt.message
+			s.explainWait(tt.message)
 			if got := conditionTexts(s.provisionedConditions(tt.outcome)); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
@@ -203,26 +202,28 @@ func TestConditions(t *testing.T) {
 	}
 	drifted := []metav1.Condition{{Type: conditionDrifted, Status: metav1.ConditionTrue}}
 	tests := map[string]struct {
-		state  lifetimeState
-		before []metav1.Condition
-		want   string
+		compared bool
+		notices  []cloud.Notice
+		drift    string
+		before   []metav1.Condition
+		want     string
 	}{
-		"before the first comparison": {lifetimeState{notices: notices}, nil, ""},
-		"nothing is wrong": {lifetimeState{noticesKnown: true}, nil,
-			"ConfigValid True AsWanted; TargetsComplete True AsWanted"},
-		"notices": {lifetimeState{noticesKnown: true, notices: notices}, nil,
+		"before the first comparison": {false, notices, "", nil, ""},
+		"nothing is wrong":            {true, nil, "", nil, "ConfigValid True AsWanted; TargetsComplete True AsWanted"},
+		"notices": {true, notices, "", nil,
 			"ConfigValid False Wrong One. Three.; TargetsComplete False Left Two."},
-		"drift": {lifetimeState{syncState: syncState{driftSummary: "ports"}}, nil,
-			"Drifted True LoadBalancerDrifted ports"},
-		"drift that was": {lifetimeState{}, drifted, "Drifted False AsWanted"},
-		"drift that still is": {lifetimeState{syncState: syncState{driftSummary: "ports"}}, drifted,
-			"Drifted True LoadBalancerDrifted ports"},
+		"drift":               {false, nil, "ports", nil, "Drifted True LoadBalancerDrifted ports"},
+		"drift that was":      {false, nil, "", drifted, "Drifted False AsWanted"},
+		"drift that still is": {false, nil, "ports", drifted, "Drifted True LoadBalancerDrifted ports"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := &serviceState{lifetimeState: tt.state}
 			service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Generation: 3},
 				Status: corev1.ServiceStatus{Conditions: tt.before}}
+			s := &serviceState{notices: tt.notices, drift: drift{summary: tt.drift}}
+			if tt.compared {
+				s.manage(service)
+			}
 			conditions := s.conditions(service, outcome{err: errDriftReported})
 			if got := conditionTexts(conditions); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)

@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/cache"
 	cloudprovider "k8s.io/cloud-provider"
-	"k8s.io/cloud-provider/api"
 	"k8s.io/cloud-provider/service/helpers"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
@@ -36,7 +35,7 @@ func (c *Controller) reconcile(ctx context.Context, key string) error {
 	}
 	role := roleUnmanaged
 	if service != nil {
-		role = roleOf(c.behaviour, service, s.service != nil || s.hasLeftovers)
+		role = roleOf(c.behaviour, service, s.service != nil)
 	}
 	if role == roleManaged {
 		return c.syncManaged(ctx, s, service)
@@ -70,38 +69,35 @@ func (c *Controller) current(key string) (*corev1.Service, error) {
 
 // syncManaged reconciles a Service that needs a load balancer.
 func (c *Controller) syncManaged(ctx context.Context, s *serviceState, service *corev1.Service) error {
-	if s.implementedElsewhere && cloud.SameDesired(s.service, service) {
+	if s.elsewhere && cloud.SameDesired(s.service, service) {
 		return nil
 	}
-	s.implementedElsewhere = false
-	addFinalizer := c.writer.addFinalizerOnce(s, service)
+	s.leaveElsewhere(service, false)
+	addFinalizer := func(ctx context.Context) error { return c.writer.addFinalizer(ctx, s, service) }
 	req := request{service: service, addFinalizer: addFinalizer}
 	var err error
-	if req.targets, err = c.targetsOf(service); err != nil {
+	if req.targets, err = (selection{c.provider, c.nodeSet, c.endpoints}).targetsOf(service); err != nil {
 		return err
 	}
 	status, err := c.ensure(ctx, s, req)
 	switch {
 	case errors.Is(err, cloudprovider.ImplementedElsewhere):
-		s.implementedElsewhere = true
+		s.leaveElsewhere(service, true)
 		return c.writer.removeFinalizer(ctx, s, service)
-	case errors.Is(err, errDriftReported):
-		c.recheck(s, service)
-		return c.writer.writeStatus(ctx, s, service, nil, s.conditions(service, c.outcomeOf(service, err)))
-	case err != nil && ctx.Err() != nil:
+	case err != nil && ctx.Err() != nil && !errors.Is(err, errDriftReported):
 		return err // the process stops, and the next one continues
-	case isLasting(err): // a retry cannot succeed before the Service changes
+	case errors.Is(err, errDriftReported), cloud.ReasonOf(err).Lasts(): // a retry changes nothing
 		c.recheck(s, service)
-		return c.writer.writeStatus(ctx, s, service, status, s.conditions(service, c.outcomeOf(service, err)))
+		if reason := cloud.ReasonOf(err); reason.Until > 0 && !reason.Lasts() { // the repair waits
+			c.queue.Enqueue(keyOf(service), priorityqueue.Relaxed, reason.Until)
+		}
+		return c.writeOutcome(ctx, s, service, status, err)
 	case err != nil:
-		result := c.outcomeOf(service, err)
-		result.partlyInSync = status != nil
-		return errors.Join(c.failed(ctx, s, service, err), c.writer.writeStatus(ctx, s, service, status,
-			s.conditions(service, result)))
+		return errors.Join(c.failed(ctx, s, service, err), c.writeOutcome(ctx, s, service, status, err))
 	}
 	// The finalizer may have been removed, or the load balancer may have been adopted without one.
 	if err = addFinalizer(ctx); err == nil {
-		err = c.writer.writeStatus(ctx, s, service, status, s.conditions(service, c.outcomeOf(service, nil)))
+		err = c.writeOutcome(ctx, s, service, status, nil)
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
 		return c.failed(ctx, s, service, err)
@@ -111,15 +107,15 @@ func (c *Controller) syncManaged(ctx context.Context, s *serviceState, service *
 }
 
 // recheck queues a Service again if one of its targets is not usable, because the cloud's list may not contain a new
-// machine yet, or changes later.
+// machine yet, or if targets leave when it is settled.
 func (c *Controller) recheck(s *serviceState, service *corev1.Service) {
-	latest := s.leftOutSince
-	if s.postponedSince.After(latest) {
-		latest = s.postponedSince
-	}
-	if !latest.IsZero() {
-		c.queue.Enqueue(keyOf(service), priorityqueue.Relaxed, min(max(time.Since(latest), minRecheckDelay),
+	switch seen := s.latestSeen(); {
+	case !seen.leftOut.IsZero():
+		c.queue.Enqueue(keyOf(service), priorityqueue.Relaxed, min(max(time.Since(seen.leftOut), minRecheckDelay),
 			maxRecheckDelay))
+	case seen.excess:
+		c.queue.Enqueue(keyOf(service), priorityqueue.Relaxed, max(c.settledAfter()-time.Since(s.input.changed),
+			minRecheckDelay))
 	}
 }
 
@@ -142,7 +138,7 @@ func (c *Controller) remove(ctx context.Context, s *serviceState, service *corev
 			service = claimed
 		}
 	}
-	s.service = service
+	s.manage(service)
 	if err := c.ensureDeleted(ctx, s, service); err != nil {
 		return err
 	}
@@ -157,24 +153,25 @@ func (c *Controller) claim(ctx context.Context, s *serviceState, service *corev1
 	switch {
 	case err != nil:
 		return nil, c.withRetryAfter(err)
-	case found.Exists && found.State == "" && len(found.Plan) == 0 && found.Wait != nil && found.Wait.Within > 0:
-		return nil, api.NewRetryError(found.Wait.Message, found.Wait.Within) // it is not certain yet
-	case isManaged(service) && len(found.Status.Ingress) == 0: // what is recorded is more
+	case found.Exists && found.Balancer.State == "" && len(found.Plan) == 0 && found.Wait != nil &&
+		found.Wait.Within > 0:
+		return nil, cloud.Busy(found.Wait.Message, found.Wait.Within) // it is not certain yet
+	case isManaged(service) && len(found.Balancer.Status.Ingress) == 0: // what is recorded is more
 		return service, nil
 	case found.Exists || hasConditions(service):
-		return c.writer.claim(ctx, s, service, withValidAddresses(found).Status)
+		return c.writer.claim(ctx, s, service, withValidAddresses(found).Balancer.Status)
 	}
 	return nil, nil
 }
 
-// unlessChanged returns the error of a write to a Service. If the Service has changed since it was read, it returns an
-// *api.RetryError, so that the new version is reconciled. A Service that does not exist any more needs no write.
+// unlessChanged returns the error of a write to a Service. If the Service has changed since it was read, it returns
+// a cloud.Reason, so that the new version is reconciled. A Service that does not exist any more needs no write.
 func (c *Controller) unlessChanged(err error) error {
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil
 	case apierrors.IsConflict(err):
-		return api.NewRetryError(err.Error(), min(c.behaviour.PollInterval, minRetryDelay))
+		return cloud.Busy(err.Error(), min(c.behaviour.PollInterval, minRetryDelay))
 	}
 	return err
 }
@@ -187,10 +184,6 @@ type selection struct {
 }
 
 // targetsOf returns the machines that should receive the traffic of a Service, from the current nodes and endpoints.
-func (c *Controller) targetsOf(service *corev1.Service) (cloud.Targets, error) {
-	return selection{c.provider, c.nodeSet, c.endpoints}.targetsOf(service)
-}
-
 func (c selection) targetsOf(service *corev1.Service) (cloud.Targets, error) {
 	key := keyOf(service)
 	selector, err := c.provider.NodeSelector(service)
@@ -200,7 +193,7 @@ func (c selection) targetsOf(service *corev1.Service) (cloud.Targets, error) {
 	var targets cloud.Targets
 	switch {
 	case err != nil:
-		return cloud.Targets{Incomplete: true}, nil //nolint:nilerr // Diff reports it
+		return cloud.Targets{NotKnown: cloud.NodesNotRead}, nil //nolint:nilerr // Diff reports it
 	case selector == nil:
 		targets, err = c.nodeSet.targets()
 	default:
@@ -210,7 +203,7 @@ func (c selection) targetsOf(service *corev1.Service) (cloud.Targets, error) {
 		return targets, err
 	}
 	if !cache.IsDone(c.endpoints.synced) {
-		return cloud.Targets{Incomplete: true, EndpointsUnknown: true}, nil
+		return cloud.Targets{NotKnown: cloud.EndpointsNotRead}, nil
 	}
 	nodes, err := endpointNodesOf(c.endpoints.index, key)
 	if err != nil {
@@ -226,30 +219,8 @@ func (c selection) targetsOf(service *corev1.Service) (cloud.Targets, error) {
 
 // failed reports an error, unless the cloud is busy or the process stops, and returns it.
 func (c *Controller) failed(ctx context.Context, s *serviceState, service *corev1.Service, err error) error {
-	if !isWait(err) && ctx.Err() == nil {
+	if !cloud.ReasonOf(err).Waits() && ctx.Err() == nil {
 		c.reportFailure(s, service, err)
 	}
 	return err
-}
-
-// isWait reports whether an error only means that the cloud is busy.
-func isWait(err error) bool {
-	_, asked := retryAfter(err)
-	_, isError := errors.AsType[*retryError](err)
-	return asked && !isError
-}
-
-// isLasting reports whether only a change of the Service can end an error.
-func isLasting(err error) bool {
-	_, lasting := errors.AsType[cloud.Lasting](err)
-	return lasting
-}
-
-// retryAfter returns the time until the next attempt, if the error contains one.
-func retryAfter(err error) (time.Duration, bool) {
-	again, asked := errors.AsType[*api.RetryError](err)
-	if !asked {
-		return 0, false
-	}
-	return again.RetryAfter(), true
 }

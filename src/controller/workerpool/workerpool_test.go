@@ -39,7 +39,7 @@ func began(ctx context.Context, queue workqueue.TypedInterface[string], workers 
 	return done
 }
 
-// over says whether it has ended.
+// over reports whether it has ended.
 func over(ended <-chan struct{}) bool {
 	select {
 	case <-ended:

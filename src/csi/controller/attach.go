@@ -10,16 +10,12 @@ import (
 	"google.golang.org/grpc/status"
 	"k8s.io/klog/v2"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/audit"
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/request"
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/volume"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
+	"github.com/thalassa-cloud/thalassa-ccm/src/tracing"
 )
-
-// publishedName is the key of the volume's name in the publish context, after the name of the driver, as in the CSI
-// driver that this one replaces.
-const publishedName = "/volume-name"
 
 // attachmentOf describes an attachment. Another cluster may have a Node with the same name.
 func (c *Controller) attachmentOf(node string) string {
@@ -48,14 +44,16 @@ func (c *Controller) ControllerPublishVolume(ctx context.Context,
 		return nil, problemOf("looking up the machine of Node "+node, err)
 	}
 	v, err := c.settle(ctx, id, settling{action: "attaching volume " + id + " to Node " + node, once: true,
+		confirm: true,
 		decide: func(v resource.Volume) (volume.Step, error) {
 			if err := c.Owner.MayUse(v); err != nil {
 				return volume.Done, err
 			}
-			return volume.Attach(v, machine)
+			step, err := volume.Attach(v, machine)
+			return step, c.withHolder(ctx, err, v, machine)
 		},
 		write: func(ctx context.Context, v resource.Volume) error {
-			err := c.Storage.AttachVolume(audit.WithCause(ctx, "attach volume to Node "+node), v, machine,
+			err := c.Storage.AttachVolume(tracing.WithCause(ctx, "attach volume to Node "+node), v, machine,
 				c.attachmentOf(node))
 			return c.orFull(ctx, err, v, machine, node)
 		},
@@ -63,9 +61,25 @@ func (c *Controller) ControllerPublishVolume(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	return &csi.ControllerPublishVolumeResponse{
-		PublishContext: map[string]string{c.Owner.Driver + publishedName: v.Name},
-	}, nil
+	published, err := c.publishContext(ctx, v, machine, r.GetVolumeContext())
+	if err != nil {
+		return nil, err
+	}
+	return &csi.ControllerPublishVolumeResponse{PublishContext: published}, nil
+}
+
+// withHolder adds to the error that another machine has the volume, which Node that machine is.
+func (c *Controller) withHolder(ctx context.Context, err error, v resource.Volume, machine string) error {
+	held, inUse := v.InUse()
+	if !inUse || held.Machine == machine || status.Code(err) != codes.FailedPrecondition {
+		return err
+	}
+	names, problem := c.Nodes.Names(ctx)
+	if problem != nil || names[held.Machine] == "" {
+		return err
+	}
+	return status.Errorf(codes.FailedPrecondition, "%s; machine %s is that of Node %s", status.Convert(err).Message(),
+		held.Machine, names[held.Machine])
 }
 
 // checkPublish returns an InvalidArgument error for a request that cannot be served.
@@ -90,7 +104,7 @@ func (c *Controller) orFull(ctx context.Context, err error, wanted resource.Volu
 	if !refused(err) || c.Kubernetes == nil {
 		return err
 	}
-	all, listErr := c.Storage.Volumes(ctx, c.Poll)
+	all, listErr := c.Storage.VolumesOf(ctx, machine)
 	limit, limitErr := c.Kubernetes.VolumeLimit(ctx, node, c.Owner.Driver)
 	if problem := errors.Join(listErr, limitErr); problem != nil {
 		klog.FromContext(ctx).Error(problem, "It is not known whether the machine of the Node has room for a volume",
@@ -141,7 +155,7 @@ func (c *Controller) ControllerUnpublishVolume(ctx context.Context,
 			return step, nil
 		},
 		write: func(ctx context.Context, v resource.Volume) error {
-			return c.Storage.DetachVolume(audit.WithCause(ctx, "detach volume from Node "+node), v, machine)
+			return c.Storage.DetachVolume(tracing.WithCause(ctx, "detach volume from Node "+node), v, machine)
 		},
 	})
 	if err != nil && status.Code(err) != codes.NotFound {
@@ -151,10 +165,10 @@ func (c *Controller) ControllerUnpublishVolume(ctx context.Context,
 }
 
 // holders returns which attachments end if a volume is detached from a Node, or those of this cluster if no Node is
-// named. Of a Node, these are the ones to its machine, and those that this driver made for it to a machine that no Node
-// runs on any more. If the Node and its machine do not exist, an attachment without description also counts, which the
-// former driver may have made. A volume that another Node has got meanwhile, or that another cluster or a person
-// attached elsewhere, stays there.
+// named. Of a Node, these are the ones to its machine, and those that this driver made for it to a machine that no
+// other Node runs on. If the machine of the Node does not exist or is not known, for example because the Node belongs
+// to another cloud now, an attachment without description also counts, which the former driver may have made. A volume
+// that another Node has got meanwhile, or that another cluster or a person attached elsewhere, stays there.
 func (c *Controller) holders(ctx context.Context, node string) (ours func(resource.Volume, resource.Attachment) bool,
 	err error) {
 	names, err := c.Nodes.Names(ctx)
@@ -168,14 +182,14 @@ func (c *Controller) holders(ctx context.Context, node string) (ours func(resour
 		}, nil
 	}
 	machine, err := c.Nodes.Machine(ctx, node)
-	if err != nil && status.Code(err) != codes.NotFound {
+	if code := status.Code(err); err != nil && code != codes.NotFound && code != codes.FailedPrecondition {
 		return nil, problemOf("looking up the machine of Node "+node, err)
 	}
 	return func(v resource.Volume, a resource.Attachment) bool {
 		switch {
 		case machine != "" && a.Machine == machine:
 			return true
-		case names[a.Machine] != "":
+		case names[a.Machine] != "" && names[a.Machine] != node:
 			return false
 		case a.Description == c.attachmentOf(node):
 			return true

@@ -1,7 +1,12 @@
 package controller
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"regexp"
 	"sync"
 	"testing"
 	"time"
@@ -11,6 +16,7 @@ import (
 	"google.golang.org/grpc/codes"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/csi/volume"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
@@ -30,7 +36,8 @@ func TestVolumeMoves(t *testing.T) {
 		}
 		retried(r, r.ControllerPublishVolume, publish(id, "worker-1"))
 		_, err := sidecar(r, r.ControllerPublishVolume, publish(id, "worker-2"))
-		r.fails(err, codes.FailedPrecondition, "attached to machine "+r.machines["worker-1"], "one machine at a time")
+		r.fails(err, codes.FailedPrecondition, "attached to machine "+r.machines["worker-1"], "one machine at a time",
+			"is that of Node worker-1")
 		_, err = sidecar(r, r.DeleteVolume, &csi.DeleteVolumeRequest{VolumeId: id})
 		r.fails(err, codes.FailedPrecondition, "attached to machine "+r.machines["worker-1"])
 		retried(r, r.ControllerUnpublishVolume, unpublish(id, "worker-2"))
@@ -41,6 +48,85 @@ func TestVolumeMoves(t *testing.T) {
 		r.attached("worker-2")
 		retried(r, r.ControllerUnpublishVolume, unpublish(id, "worker-1"))
 		r.attached("worker-2")
+	})
+}
+
+// renamed is a cloud in which the serial numbers of devices are not the identities of their volumes: the prefix
+// precedes them. Without a prefix, the cloud names none.
+type renamed struct {
+	cloud  http.RoundTripper
+	prefix string
+}
+
+func (c renamed) RoundTrip(request *http.Request) (*http.Response, error) {
+	plain := request.Clone(request.Context())
+	plain.Header.Set("Accept-Encoding", "identity")
+	answer, err := c.cloud.RoundTrip(plain)
+	if err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(answer.Body)
+	if err = errors.Join(err, answer.Body.Close()); err != nil {
+		return nil, err
+	}
+	value := regexp.MustCompile(`"serial":"[^"]*"`)
+	changed := value.ReplaceAllFunc(body, func(found []byte) []byte {
+		if c.prefix == "" {
+			return []byte(`"serial":""`)
+		}
+		return bytes.Replace(found, []byte(`:"`), []byte(`:"`+c.prefix), 1)
+	})
+	answer.Body, answer.ContentLength = io.NopCloser(bytes.NewReader(changed)), int64(len(changed))
+	answer.Header.Del("Content-Length")
+	return answer, nil
+}
+
+// The node plug-in gets the serial number that the cloud names for the device, which need not be the identity.
+func TestSerialNumberIsPublished(t *testing.T) {
+	for _, prefix := range []string{" disk-", ""} {
+		withRig(t, slow(time.Second), func(r *rig) {
+			r.restartBy(renamed{r.emulator.Transport(), prefix}, 0)
+			id := r.create("pvc-1")
+			want := ""
+			if prefix != "" {
+				want = "disk-" + id
+			}
+			for range 2 {
+				published := retried(r, r.ControllerPublishVolume, publish(id, "worker-1")).GetPublishContext()
+				if serial, named := published[volume.SerialKey]; serial != want || named != (want != "") {
+					t.Errorf("publish context %v, want the serial number %q", published, want)
+				}
+				r.restartBy(renamed{r.emulator.Transport(), prefix}, 0)
+			}
+		})
+	}
+}
+
+// A device that has only the beginning of a serial number may be any volume whose number begins in the same way.
+func TestSerialNumbersThatBeginInTheSameWay(t *testing.T) {
+	withRig(t, slow(time.Second), func(r *rig) {
+		r.restartBy(renamed{r.emulator.Transport(), "01234567890123456789-"}, 0)
+		one, two := r.create("pvc-1"), r.create("pvc-2")
+		for _, c := range []struct{ id, want string }{{one, ""}, {two, "true"}, {one, "true"}} {
+			published := retried(r, r.ControllerPublishVolume, publish(c.id, "worker-1")).GetPublishContext()
+			if published[volume.WholeSerialKey] != c.want {
+				t.Errorf("publish context %v of %s, want the whole serial number: %q", published, c.id, c.want)
+			}
+		}
+	})
+}
+
+// A serial number that the cloud has cut may be that of two volumes. It identifies none of them.
+func TestSerialNumberThatTheCloudHasCut(t *testing.T) {
+	withRig(t, slow(time.Second), func(r *rig) {
+		r.restartBy(renamed{r.emulator.Transport(), `01234567890123456789","was":"`}, 0)
+		one, two := r.create("pvc-1"), r.create("pvc-2")
+		for _, c := range []struct{ id, want string }{{one, "01234567890123456789"}, {two, ""}, {one, ""}} {
+			published := retried(r, r.ControllerPublishVolume, publish(c.id, "worker-1")).GetPublishContext()
+			if published[volume.SerialKey] != c.want {
+				t.Errorf("publish context %v of %s, want the serial number %q", published, c.id, c.want)
+			}
+		}
 	})
 }
 
@@ -83,6 +169,38 @@ func TestDetachLooksAtWhoAttached(t *testing.T) {
 			t.Errorf("the volume is at %s, want it nowhere", got)
 		}
 	})
+}
+
+// A Node has another provider ID since the volume was attached, and its machine is not known any more. The volume
+// leaves the machine that it was attached to for this Node, and can be attached to another one.
+func TestDetachFromANodeWithoutAMachine(t *testing.T) {
+	for providerID, code := range map[string]codes.Code{
+		"other://vm-1": codes.NotFound, "thalassacloud:///vm-1": codes.NotFound, "": codes.FailedPrecondition,
+	} {
+		t.Run(providerID, func(t *testing.T) {
+			withRig(t, slow(time.Second), func(r *rig) {
+				node := &corev1.Node{}
+				node.Name = "worker-1.example.com"
+				for range 2 { // so that the name does not decide
+					r.addNode(node.Name, must[string](r)(r.emulator.AddMachine(emulator.MachineSpec{Name: node.Name})))
+				}
+				id := r.create("pvc-1")
+				r.attach(id, node.Name)
+				node.Spec.ProviderID = providerID
+				r.ok(r.nodes.Update(node))
+				<-time.After(2 * time.Minute)
+				_, err := sidecar(r, r.ControllerPublishVolume, publish(id, node.Name))
+				r.fails(err, code, "Node "+node.Name+" has no")
+				for range 2 {
+					retried(r, r.ControllerUnpublishVolume, unpublish(id, node.Name))
+					r.attached("")
+				}
+				r.attach(id, "worker-2")
+				retried(r, r.ControllerUnpublishVolume, unpublish(id, node.Name))
+				r.attached("worker-2")
+			})
+		})
+	}
 }
 
 // Without the name of a Node, a volume leaves the machines of this cluster, and stays at those of others.
@@ -155,6 +273,19 @@ func TestOthersAttachAndDetach(t *testing.T) {
 			r.attached("")
 		})
 	}
+}
+
+// The cloud answers a detachment with "not found", and has the volume, which is attached: it does not count as
+// detached.
+func TestDetachmentIsNotFound(t *testing.T) {
+	withRig(t, slow(time.Second), func(r *rig) {
+		id := r.create("pvc-1")
+		r.attach(id, "worker-1")
+		r.disturb("POST /v1/volumes/{id}/detach", 0, fault.Effect{Kind: fault.Refuse, Status: 404})
+		_, err := sidecar(r, r.ControllerUnpublishVolume, unpublish(id, "worker-1"))
+		r.fails(err, codes.Unavailable, "detaching volume "+id, "HTTP 404")
+		r.attached("worker-1")
+	})
 }
 
 func TestAttachRefuses(t *testing.T) {
@@ -260,7 +391,7 @@ func TestNodesWithoutProviderID(t *testing.T) {
 		wrong.Name = "worker-3"
 		r.ok(r.nodes.Update(wrong))
 		_, err = sidecar(r, r.ControllerPublishVolume, publish(id, "worker-3"))
-		r.fails(err, codes.FailedPrecondition, "Node worker-3", "other://vm-1")
+		r.fails(err, codes.NotFound, "Node worker-3 has no machine", "other://vm-1", "on other Nodes")
 		r.publishedAt(id, "worker-1")
 	})
 }
@@ -348,6 +479,36 @@ func TestManyVolumesAtOnce(t *testing.T) {
 	})
 }
 
+// Nothing is written if the volume has a size in the range, or can have none.
+func TestExpandWithinARange(t *testing.T) {
+	withRig(t, slow(time.Second), func(r *rig) {
+		id := r.create("pvc-1")
+		for _, capacity := range []*csi.CapacityRange{
+			{}, {LimitBytes: 12 * resource.GiB}, {RequiredBytes: 1, LimitBytes: 10 * resource.GiB},
+		} {
+			request := expand(id, 0)
+			request.CapacityRange = capacity
+			done := retried(r, r.ControllerExpandVolume, request)
+			if done.GetCapacityBytes() != 10*resource.GiB {
+				t.Errorf("%v: answer %v, want the present size", capacity, done)
+			}
+		}
+		for text, capacity := range map[string]*csi.CapacityRange{
+			"volumes do not become smaller": {LimitBytes: 9 * resource.GiB},
+			"not above the limit":           {RequiredBytes: 12 * resource.GiB, LimitBytes: 11 * resource.GiB},
+			"sizes are whole GiB":           {RequiredBytes: 10*resource.GiB + 1, LimitBytes: 11*resource.GiB - 1},
+		} {
+			request := expand(id, 0)
+			request.CapacityRange = capacity
+			_, err := sidecar(r, r.ControllerExpandVolume, request)
+			r.fails(err, codes.OutOfRange, text)
+		}
+		if n := r.written("PUT /v1/volumes/{id}"); n != 0 {
+			t.Errorf("%d writes, want none", n)
+		}
+	})
+}
+
 func TestExpandRefuses(t *testing.T) {
 	config := emulator.Config{Seed: emulator.DefaultSeed()}
 	config.Seed.VolumeTypes = []emulator.VolumeTypeSeed{{Name: "Block", FixedSize: true}}
@@ -363,4 +524,29 @@ func TestExpandRefuses(t *testing.T) {
 		_, err = sidecar(r, r.ControllerExpandVolume, expand("", 10))
 		r.fails(err, codes.InvalidArgument, "volume ID is missing")
 	})
+}
+
+// Lists contain an attachment that has ended a moment ago, by this process or by an earlier one. The volume is not said
+// to be attached. What this process attached itself costs no further request.
+func TestAttachWhileListsLag(t *testing.T) {
+	for name, restarts := range map[string]bool{"this process": false, "an earlier process": true} {
+		t.Run(name, func(t *testing.T) {
+			withRig(t, slow(time.Second), func(r *rig) {
+				id := r.create("pvc-1")
+				r.attach(id, "worker-1")
+				if n := r.written("GET /v1/volumes/{id}"); n != 0 {
+					t.Errorf("the volume is requested %d times although this process attached it, want never", n)
+				}
+				r.disturb("GET /v1/volumes", 0, fault.Effect{Kind: fault.Stale, Delay: 30 * time.Second})
+				<-time.After(time.Minute)
+				retried(r, r.ControllerUnpublishVolume, unpublish(id, "worker-1"))
+				<-time.After(2 * time.Second) // after that, the store has what lists have
+				if restarts {
+					r.restart()
+				}
+				retried(r, r.ControllerPublishVolume, publish(id, "worker-1"))
+				r.attached("worker-1")
+			})
+		})
+	}
 }

@@ -6,6 +6,7 @@ package controller
 import (
 	"cmp"
 	"context"
+	"sync"
 	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
@@ -21,7 +22,7 @@ import (
 // Nodes finds the machines of Nodes.
 type Nodes interface {
 	// Machine returns the identity of the machine of the Node. The error is NotFound if there is no such Node or
-	// machine.
+	// machine, and for a Node of another cloud. It is FailedPrecondition if several machines may be the one.
 	Machine(ctx context.Context, node string) (machine string, err error)
 	// Names returns the names of the Nodes by the identities of their machines. Machines without a Node are missing.
 	Names(ctx context.Context) (map[string]string, error)
@@ -54,6 +55,7 @@ type Controller struct {
 	Options
 	busy    request.Busy // the names and identities that requests work on
 	started time.Time
+	first   sync.Map // the machine that a volume was attached to first, by the identity of the volume
 }
 
 // New returns the controller service.
@@ -125,7 +127,7 @@ func (c *Controller) volumeItself(ctx context.Context, id string, _ time.Duratio
 // existing returns a volume that was looked for.
 func existing(id string, v resource.Volume, found bool, err error) (resource.Volume, error) {
 	if err != nil {
-		return resource.Volume{}, problemOf("reading volume "+id, err)
+		return resource.Volume{}, unfinished(problemOf("reading volume "+id, err))
 	}
 	if !found {
 		return resource.Volume{}, status.Errorf(codes.NotFound, "volume %s does not exist", id)

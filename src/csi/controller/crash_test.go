@@ -161,10 +161,85 @@ func TestCrashAfterEachCall(t *testing.T) {
 	for name, test := range allWork() {
 		for _, sent := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, sent %v", name, sent), func(t *testing.T) {
-				crashAfterEachCall(t, slow(5*time.Second), test, func(r *rig) *failing {
+				crashAfterEachCall(t, slow(5*time.Second), change{work: test}, func(r *rig) *failing {
 					return &failing{next: r.emulator.Transport(), sent: sent}
 				})
 			})
+		}
+	}
+}
+
+// change is what happens after the process has ended, before the request is repeated. The volumes and snapshots of its
+// work are those of a request that succeeds nevertheless.
+type change struct {
+	work
+	happens            func(r *rig, id string) // nil: nothing
+	volumes, snapshots int                     // if the request is refused
+}
+
+func changes() map[string]change {
+	changed := func(name string, volumes, snapshots int) work {
+		one := allWork()[name]
+		one.volumes, one.snapshots = volumes, snapshots
+		return one
+	}
+	sourceDeleted := func(r *rig, id string) { r.ok(r.writer().DeleteVolume(r.Context(), resource.Volume{ID: id})) }
+	return map[string]change{
+		"restore, snapshot deleted": {changed("restore", 2, 0), func(r *rig, id string) {
+			r.ok(r.writer().DeleteSnapshot(r.Context(), resource.Snapshot{ID: id}))
+		}, 1, 0},
+		"restore, snapshot failed": {changed("restore", 2, 1), func(r *rig, id string) {
+			r.ok(r.emulator.SetSnapshotStatus(id, "Failed"))
+		}, 1, 1},
+		"clone, source deleted": {changed("clone", 1, 0), sourceDeleted, 0, 0},
+		"clone, source grown": {changed("clone", 2, 0), func(r *rig, id string) {
+			r.ok(r.writer().ResizeVolume(r.Context(), resource.Volume{ID: id}, 20))
+		}, 1, 0},
+		"snapshot, source deleted": {changed("snapshot", 0, 1), sourceDeleted, 0, 0},
+	}
+}
+
+// Meanwhile, the source of the new object goes away or grows: if the cloud has the object already, the request
+// succeeds, and if not, it is refused and nothing is left over. Lists may lack what was created a moment ago.
+func TestCrashAndTheSourceChanges(t *testing.T) {
+	for name, test := range changes() {
+		for _, stale := range []string{"", "GET *", "GET /v1/volumes", "GET /v1/snapshots"} {
+			for _, sent := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s, stale %q, sent %v", name, stale, sent), func(t *testing.T) {
+					crashAfterEachCall(t, slow(5*time.Second), test, func(r *rig) *failing {
+						<-time.After(time.Minute)
+						if stale != "" {
+							r.disturb(stale, 0, fault.Effect{Kind: fault.Stale, Delay: 10 * time.Second})
+						}
+						return &failing{next: r.emulator.Transport(), sent: sent}
+					})
+				})
+			}
+		}
+	}
+}
+
+// The cloud refuses reads, before the request or after another process has carried it out: nothing follows from that,
+// so the sidecar has to send it again. After most other codes it would forget an object that the cloud has, or believe
+// that one is gone.
+func TestReadsAreRefused(t *testing.T) {
+	for name, test := range allWork() {
+		for _, status := range []int{400, 403, 404, 422} {
+			for _, done := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s, HTTP %d, done before %t", name, status, done), func(t *testing.T) {
+					withRig(t, slow(time.Second), func(r *rig) {
+						id := test.prepare(r)
+						if done {
+							r.repeat(func(ctx context.Context) error { return test.request(r, ctx, id) })
+						}
+						r.restart()
+						r.disturb("GET *", 0, fault.Effect{Kind: fault.Refuse, Status: status})
+						if err := test.request(r, r.Context(), id); !isRetried(err) {
+							t.Errorf("%v, want an error after which sidecars try again", err)
+						}
+					})
+				})
+			}
 		}
 	}
 }
@@ -178,7 +253,7 @@ func TestCrashInAnotherCloud(t *testing.T) {
 		DetachStatus: http.StatusBadRequest, ConflictStatus: http.StatusUnprocessableEntity}
 	for name, test := range allWork() {
 		t.Run(name, func(t *testing.T) {
-			crashAfterEachCall(t, config, test, func(r *rig) *failing {
+			crashAfterEachCall(t, config, change{work: test}, func(r *rig) *failing {
 				return &failing{next: r.emulator.Transport(), sent: true}
 			})
 		})
@@ -193,7 +268,7 @@ func TestCrashWhileListsLag(t *testing.T) {
 		"delete": 30 * time.Second, "expand": 30 * time.Second,
 	} {
 		t.Run(name, func(t *testing.T) {
-			crashAfterEachCall(t, slow(5*time.Second), allWork()[name], func(r *rig) *failing {
+			crashAfterEachCall(t, slow(5*time.Second), change{work: allWork()[name]}, func(r *rig) *failing {
 				<-time.After(time.Minute)
 				r.lag(by)
 				return &failing{next: r.emulator.Transport(), sent: true}
@@ -204,7 +279,7 @@ func TestCrashWhileListsLag(t *testing.T) {
 
 // crashAfterEachCall ends the process at each call that the work makes through the network. In the quick tier, it ends
 // at each write only: when it ends at a read, the cloud is as it is after the write before.
-func crashAfterEachCall(t *testing.T, config emulator.Config, test work, network func(*rig) *failing) {
+func crashAfterEachCall(t *testing.T, config emulator.Config, test change, network func(*rig) *failing) {
 	t.Helper()
 	calls := 0
 	for died := true; died; calls++ {
@@ -222,23 +297,49 @@ func crashAfterEachCall(t *testing.T, config emulator.Config, test work, network
 }
 
 // crash ends the process at a call, and reports whether there was such a call.
-func crash(r *rig, test work, id string, call int, network *failing) bool {
+func crash(r *rig, test change, id string, call int, network *failing) bool {
 	network.left = call
 	r.restartBy(network, 0)
 	ctx, cancel := context.WithTimeout(r.Context(), sidecarTimeout)
 	defer cancel()
 	err := test.request(r, ctx, id)
-	if !network.died() {
+	volumes, snapshots := test.work.volumes, test.work.snapshots
+	switch {
+	case !network.died():
 		r.ok(err)
-	} else {
-		r.api = &kubernetes{}
-		r.restart()
-		r.repeat(func(ctx context.Context) error { return test.request(r, ctx, id) })
+		if test.happens != nil {
+			return false
+		}
+	case r.repeatedAfter(test, id) != nil:
+		volumes, snapshots = test.volumes, test.snapshots
 	}
 	<-time.After(time.Minute)
-	r.counts(test.volumes, test.snapshots)
+	r.counts(volumes, snapshots)
 	test.check(r, id)
 	return network.died()
+}
+
+// repeatedAfter sends the request again by another process, until it succeeds or is refused. The error is that of a
+// refusal, which there is only after a change.
+func (r *rig) repeatedAfter(test change, id string) error {
+	r.Helper()
+	r.api = &kubernetes{}
+	r.restart()
+	if test.happens == nil {
+		r.repeat(func(ctx context.Context) error { return test.request(r, ctx, id) })
+		return nil
+	}
+	test.happens(r, id)
+	var refusal error
+	r.repeat(func(ctx context.Context) error {
+		err := test.request(r, ctx, id)
+		if isRetried(err) {
+			return err
+		}
+		refusal = err
+		return nil
+	})
+	return refusal
 }
 
 // repeat sends a request until it succeeds, as a sidecar does.

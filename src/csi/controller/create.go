@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -9,11 +10,12 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/audit"
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/request"
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/volume"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
+	"github.com/thalassa-cloud/thalassa-ccm/src/tracing"
 )
 
 // CreateVolume creates a volume, empty or from a snapshot or another volume, and waits until it is available. A volume
@@ -44,73 +46,101 @@ func (c *Controller) CreateVolume(ctx context.Context, r *csi.CreateVolumeReques
 	}
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
-	if err := c.checkTopology(ctx, r.GetAccessibilityRequirements()); err != nil {
-		return nil, err
-	}
 	v, err := c.create(ctx, r, parameters)
-	response, err := c.createdUnless(ctx, err, v, r)
-	return response, retriedByProvisioner(err)
+	return c.createdUnless(ctx, c.finishClone(ctx, r, err), v, r)
 }
 
-// create finds or creates the volume, and waits until it is available.
+// create finds or creates the volume, and waits until it is available. All that is needed only for a new volume is
+// looked at after it is certain that there is none: the errors about it end the request, and the provisioner would
+// forget a volume that an earlier request has created.
 func (c *Controller) create(ctx context.Context, r *csi.CreateVolumeRequest,
 	parameters volume.Parameters) (resource.Volume, error) {
-	source, err := c.source(ctx, r)
+	desired, err := asked(r)
 	if err != nil {
 		return resource.Volume{}, err
 	}
-	desired, err := c.desired(ctx, r, parameters, source.size)
-	if err != nil {
-		return resource.Volume{}, err
-	}
-	desired.Source = source.volume
 	listed := time.Now()
 	found, err := c.Storage.VolumesNamed(ctx, desired.Name, c.Poll)
 	if err != nil {
-		return resource.Volume{}, problemOf("looking for volume "+desired.Name, err)
+		return resource.Volume{}, unfinished(problemOf("looking for volume "+desired.Name, err))
 	}
 	v, exists, err := volume.Choose(c.Owner, found)
 	if err != nil {
 		return resource.Volume{}, err
 	}
-	if desired.Snapshot, err = source.snapshot(ctx, v); err != nil {
-		return resource.Volume{}, source.finish(ctx, err)
-	}
 	if exists {
-		err = desired.Same(v)
-	} else if err = c.checkEarlier(ctx, listed, volumeCreation(r.GetName(), r.GetParameters())); err == nil {
-		v, err = c.send(ctx, r, desired, parameters)
+		err = c.checkSame(ctx, desired, v, parameters)
+	} else if err = c.checkEarlier(ctx, listed, volumeCreation(r.GetName(), r.GetParameters()),
+		c.volumeTaken(desired.Name)); err == nil {
+		v, err = c.createNew(ctx, r, desired, parameters)
 	}
-	if err == nil {
-		v, err = c.settle(ctx, v.ID, settling{action: "waiting for volume " + v.ID, write: c.replaceFailed,
-			decide: func(v resource.Volume) (volume.Step, error) { return volume.Ready(v, time.Now()) }})
+	if err != nil {
+		return v, err
 	}
-	return v, source.finish(ctx, err)
+	v, err = c.settle(ctx, v.ID, settling{action: "waiting for volume " + v.ID, write: c.replaceFailed,
+		decide: func(v resource.Volume) (volume.Step, error) { return volume.Ready(v, time.Now()) }})
+	return v, unfinished(err)
+}
+
+// asked returns what a request asks for, without what is looked up in the cloud.
+func asked(r *csi.CreateVolumeRequest) (volume.Desired, error) {
+	content := r.GetVolumeContentSource()
+	if content != nil && content.GetSnapshot() == nil && content.GetVolume() == nil {
+		return volume.Desired{}, status.Error(codes.InvalidArgument, "the volume content source is not known: want a "+
+			"snapshot or a volume")
+	}
+	return volume.Desired{Name: volume.CloudName(r.GetName()), Required: r.GetCapacityRange().GetRequiredBytes(),
+		Limit: r.GetCapacityRange().GetLimitBytes(), Snapshot: content.GetSnapshot().GetSnapshotId(),
+		Source: content.GetVolume().GetVolumeId()}, nil
+}
+
+// checkSame returns an AlreadyExists error if the volume with the name is not the one that is asked for. Its type is
+// not compared if the cloud does not offer the type any more, and its topology never is: the answer contains it, and
+// after an error the provisioner would forget the volume.
+func (c *Controller) checkSame(ctx context.Context, desired volume.Desired, v resource.Volume,
+	parameters volume.Parameters) error {
+	kind, err := c.Storage.Type(ctx, parameters.Type)
+	switch {
+	case err == nil:
+		desired.Type = kind.ID
+	case errors.Is(err, client.ErrBadRequest):
+		desired.Type = v.Type
+	default:
+		return unfinished(problemOf("looking up the type of volume "+v.ID, err))
+	}
+	return desired.Same(v)
+}
+
+// createNew creates the volume, after what it is made from.
+func (c *Controller) createNew(ctx context.Context, r *csi.CreateVolumeRequest, desired volume.Desired,
+	parameters volume.Parameters) (resource.Volume, error) {
+	if err := c.checkTopology(ctx, r.GetAccessibilityRequirements()); err != nil {
+		return resource.Volume{}, err
+	}
+	kind, err := c.Storage.Type(ctx, parameters.Type)
+	if err != nil {
+		return resource.Volume{}, problemOf("parameter "+volume.ParameterType+" of the StorageClass", err)
+	}
+	content, err := c.content(ctx, r)
+	if err != nil {
+		return resource.Volume{}, err
+	}
+	size, err := volume.Size(r.GetCapacityRange(), content.Size)
+	if err != nil {
+		return resource.Volume{}, err
+	}
+	desired.Type, desired.Snapshot, desired.Size = kind.ID, content.ID, size
+	return c.send(ctx, r, desired, parameters)
 }
 
 // replaceFailed deletes a volume that the cloud could not create. The error is Aborted, so that another one is created
 // when the request is retried.
 func (c *Controller) replaceFailed(ctx context.Context, v resource.Volume) error {
-	if err := c.Storage.DeleteVolume(audit.WithCause(ctx, "replace failed volume "+v.Name), v); err != nil {
+	if err := c.Storage.DeleteVolume(tracing.WithCause(ctx, "replace failed volume "+v.Name), v); err != nil {
 		return err
 	}
 	return status.Errorf(codes.Aborted, "the cloud could not create volume %s (%s), and it was deleted; another one "+
 		"is created when the request is retried", v.ID, v.Name)
-}
-
-// desired returns the volume that a request asks for; atLeast is the size of its source in GiB.
-func (c *Controller) desired(ctx context.Context, r *csi.CreateVolumeRequest, parameters volume.Parameters,
-	atLeast int64) (volume.Desired, error) {
-	size, err := volume.Size(r.GetCapacityRange(), atLeast)
-	if err != nil {
-		return volume.Desired{}, err
-	}
-	kind, err := c.Storage.Type(ctx, parameters.Type)
-	if err != nil {
-		return volume.Desired{}, problemOf("parameter "+volume.ParameterType+" of the StorageClass", err)
-	}
-	return volume.Desired{Name: volume.CloudName(r.GetName()), Size: size, Type: kind.ID,
-		Required: r.GetCapacityRange().GetRequiredBytes(), Limit: r.GetCapacityRange().GetLimitBytes()}, nil
 }
 
 // send creates the volume in the cloud.
@@ -125,7 +155,7 @@ func (c *Controller) send(ctx context.Context, r *csi.CreateVolumeRequest, desir
 	if filesystem := filesystemOf(r, parameters); filesystem != "" {
 		wanted.Annotations[label.CSIFilesystem] = filesystem
 	}
-	v, err := c.Storage.CreateVolume(audit.WithCause(ctx, "create volume "+r.GetName()), wanted)
+	v, err := c.Storage.CreateVolume(tracing.WithCause(ctx, "create volume "+r.GetName()), wanted)
 	if err != nil {
 		return v, problemOf("creating volume "+desired.Name, err)
 	}
@@ -173,7 +203,7 @@ func (c *Controller) created(ctx context.Context, v resource.Volume, r *csi.Crea
 	}
 	return &csi.CreateVolumeResponse{Volume: &csi.Volume{
 		VolumeId: v.ID, CapacityBytes: v.Size * resource.GiB, ContentSource: r.GetVolumeContentSource(),
-		AccessibleTopology: topology,
+		AccessibleTopology: topology, VolumeContext: c.Owner.Context(v),
 	}}, nil
 }
 
@@ -201,11 +231,14 @@ func (c *Controller) adopt(ctx context.Context, id string, r *csi.CreateVolumeRe
 			"bytes that are required; resize it in the cloud, or request less", id, v.Size,
 			r.GetCapacityRange().GetRequiredBytes())
 	}
+	if err := volume.CheckLimit(r.GetCapacityRange(), v.Size*resource.GiB); err != nil {
+		return nil, err
+	}
 	adopted, err := c.Owner.Adopted(v, r.GetName())
 	if err != nil || adopted {
 		return c.createdUnless(ctx, err, v, r)
 	}
-	err = c.Storage.MarkVolume(audit.WithCause(ctx, "adopt volume "+id), v, c.Owner.Labels(),
+	err = c.Storage.MarkVolume(tracing.WithCause(ctx, "adopt volume "+id), v, c.Owner.Labels(),
 		resource.Labels{label.CSIAdoptedBy: r.GetName()})
 	return c.createdUnless(ctx, problemOf("adding labels to volume "+id, err), v, r)
 }
@@ -216,7 +249,8 @@ func (c *Controller) createdUnless(ctx context.Context, err error, v resource.Vo
 	if err != nil {
 		return nil, err
 	}
-	return c.created(ctx, v, r)
+	response, err := c.created(ctx, v, r)
+	return response, unfinished(err)
 }
 
 // DeleteVolume deletes a volume of this cluster. It does not wait until the cloud has removed it.
@@ -230,19 +264,22 @@ func (c *Controller) DeleteVolume(ctx context.Context, r *csi.DeleteVolumeReques
 		return nil, err
 	}
 	defer end()
-	v, err := c.settle(ctx, id, settling{action: "deleting volume " + id,
+	var deleted resource.Volume
+	_, err = c.settle(ctx, id, settling{action: "deleting volume " + id,
 		decide: func(v resource.Volume) (volume.Step, error) {
+			deleted = v // the last look may find nothing
 			if err := c.Owner.MayDelete("volume", v.ID, v.Labels); err != nil {
 				return volume.Done, err
 			}
 			return volume.Delete(v)
 		},
 		write: func(ctx context.Context, v resource.Volume) error {
-			return c.Storage.DeleteVolume(audit.WithCause(ctx, "delete volume "+v.Name), v)
+			return c.Storage.DeleteVolume(tracing.WithCause(ctx, "delete volume "+v.Name), v)
 		},
 	})
 	if err != nil && status.Code(err) != codes.NotFound {
 		return nil, err
 	}
-	return &csi.DeleteVolumeResponse{}, c.deleteCloneSnapshots(ctx, v)
+	c.first.Delete(id)
+	return &csi.DeleteVolumeResponse{}, c.deleteCloneSnapshots(ctx, deleted)
 }

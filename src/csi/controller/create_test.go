@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -53,6 +54,42 @@ func TestCreateVolumeInZones(t *testing.T) {
 		request.AccessibilityRequirements.Requisite = request.AccessibilityRequirements.Requisite[:1]
 		_, err := sidecar(r, r.CreateVolume, request)
 		r.fails(err, codes.ResourceExhausted, "allows only de-01", "correct allowedTopologies")
+	})
+}
+
+// A zone that the region does not have is refused, like another region. The zones are not read for each volume, and are
+// not needed.
+func TestCreateVolumeInAnUnknownZone(t *testing.T) {
+	withRig(t, emulator.Config{}, func(r *rig) {
+		request := wanted("pvc-1", 1)
+		in := func(zones ...string) {
+			request.AccessibilityRequirements = &csi.TopologyRequirement{}
+			for _, zone := range zones {
+				request.AccessibilityRequirements.Requisite = append(request.AccessibilityRequirements.Requisite,
+					&csi.Topology{Segments: topology.Of(emulator.DefaultRegion, zone)})
+			}
+		}
+		in("nl-01z", "de-01a")
+		for range 2 {
+			_, err := sidecar(r, r.CreateVolume, request)
+			r.fails(err, codes.ResourceExhausted, "region nl-01 with the zones nl-01a, nl-01b, nl-01c",
+				"allows only zone de-01a, zone nl-01z", "correct allowedTopologies")
+		}
+		r.counts(0, 0)
+		in("nl-01z", "nl-01b")
+		r.emulator.ResetCounters()
+		for i := range 10 {
+			request.Name = fmt.Sprintf("pvc-%d", i)
+			retried(r, r.CreateVolume, request)
+		}
+		if n := r.written("GET /v1/regions"); n != 0 {
+			t.Errorf("regions are read %d times although they are known, want never", n)
+		}
+		r.restart()
+		r.disturb("GET /v1/regions", 0, fault.Effect{Kind: fault.Forbidden})
+		in("nl-01z")
+		request.Name = "pvc-last"
+		retried(r, r.CreateVolume, request)
 	})
 }
 
@@ -119,6 +156,52 @@ func TestCreateVolumeRefuses(t *testing.T) {
 	}
 }
 
+// The cloud has a volume with the name, which a request does or does not ask for. What only a new volume needs is not
+// looked at.
+func TestCreateVolumeThatExists(t *testing.T) {
+	sized := func(required, limit int64) *csi.CreateVolumeRequest {
+		r := wanted("pvc-1", required)
+		r.CapacityRange.LimitBytes = limit
+		return r
+	}
+	ofType := func(name string) *csi.CreateVolumeRequest {
+		r := wanted("pvc-1", 10*resource.GiB)
+		r.Parameters = map[string]string{"volume-type": name}
+		return r
+	}
+	elsewhere := wanted("pvc-1", 10*resource.GiB)
+	elsewhere.AccessibilityRequirements = &csi.TopologyRequirement{Requisite: []*csi.Topology{
+		{Segments: topology.Of("de-01", "")}}}
+	for name, test := range map[string]struct {
+		request *csi.CreateVolumeRequest
+		text    string // of an AlreadyExists error; "": the volume is the answer
+	}{
+		"the same":          {wanted("pvc-1", 10*resource.GiB), ""},
+		"a lower size":      {sized(1, 0), ""},
+		"a higher size":     {sized(10*resource.GiB+1, 0), "another size"},
+		"an absurd size":    {sized(1<<60, 0), "another size"},
+		"a limit below":     {sized(0, 1), "another size"},
+		"a snapshot":        {fromSnapshot("pvc-1", "snap-0"), "other content"},
+		"a clone":           {fromVolume("pvc-1", "v-0"), "other content"},
+		"another type":      {ofType("premium block"), "another volume type"},
+		"a type that ended": {ofType("tape"), ""},
+		"another region":    {elsewhere, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			withRig(t, emulator.Config{}, func(r *rig) {
+				id := r.create("pvc-1")
+				made, err := sidecar(r, r.CreateVolume, test.request)
+				if test.text != "" {
+					r.fails(err, codes.AlreadyExists, "volume "+id+" with the name pvc-1 exists", test.text)
+				} else if r.ok(err); made.GetVolume().GetVolumeId() != id {
+					t.Errorf("the answer is %v, want volume %s", made, id)
+				}
+				r.counts(1, 0)
+			})
+		})
+	}
+}
+
 // Kubernetes was restored from a backup of before the volume was there, and the volume failed since: its data stay.
 func TestVolumeThatFailedLaterIsNotReplaced(t *testing.T) {
 	withRig(t, emulator.Config{}, func(r *rig) {
@@ -131,13 +214,16 @@ func TestVolumeThatFailedLaterIsNotReplaced(t *testing.T) {
 	})
 }
 
-// A volume whose creation fails in the cloud is deleted, and created again.
+// A volume whose creation fails in the cloud is deleted, and created again. The request is repeated until that is done.
 func TestCreateVolumeFailsInTheCloud(t *testing.T) {
 	withRig(t, slow(time.Minute), func(r *rig) {
 		_, err := sidecar(r, r.CreateVolume, wanted("pvc-1", resource.GiB))
 		r.fails(err, codes.DeadlineExceeded)
 		id := r.only().ID
 		r.ok(r.emulator.SetVolumeStatus(id, "Failed"))
+		r.disturb("DELETE /v1/volumes/{id}", 2, fault.Effect{Kind: fault.Refuse, Status: 422})
+		_, err = sidecar(r, r.CreateVolume, wanted("pvc-1", resource.GiB))
+		r.fails(err, codes.Unavailable, id, "refused by the cloud")
 		_, err = sidecar(r, r.CreateVolume, wanted("pvc-1", resource.GiB))
 		r.fails(err, codes.Aborted, id, "it was deleted; another one is created")
 		<-time.After(2 * time.Minute)
@@ -235,6 +321,10 @@ func TestAdoptVolume(t *testing.T) {
 		retried(r, r.DeleteVolume, &csi.DeleteVolumeRequest{VolumeId: dynamic.GetParameters()["volume-identity"]})
 		_, err = sidecar(r, r.CreateVolume, adopted(id, 11*resource.GiB))
 		r.fails(err, codes.OutOfRange, "has 10 GiB", "resize it in the cloud, or request less")
+		limited := adopted(id, resource.GiB)
+		limited.CapacityRange.LimitBytes = 9 * resource.GiB
+		_, err = sidecar(r, r.CreateVolume, limited)
+		r.fails(err, codes.OutOfRange, "volumes do not become smaller")
 		_, err = sidecar(r, r.CreateVolume, adopted("v-0", resource.GiB))
 		r.fails(err, codes.NotFound)
 		copied := adopted(id, resource.GiB)

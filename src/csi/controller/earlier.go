@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -52,7 +53,8 @@ func snapshotCreation(name string, parameters map[string]string) creation {
 }
 
 // checkEarlier returns an Aborted error while an earlier process may have created an object that lists lack. listed is
-// when the lists were requested, which are at most Poll old.
+// when the lists were requested, which are at most Poll old. After that, taken returns an error if an object without
+// the labels of this cluster, which lists lack always, has the name: the former driver may have created it.
 //
 // An earlier process is one that ran before this one started, or one whose sidecar was the leader before the present
 // leader: sidecars that are not leaders send no requests. Claims and snapshots that are newer than that do not wait,
@@ -61,7 +63,8 @@ func snapshotCreation(name string, parameters map[string]string) creation {
 // Lease, because the time of a claim is that of the API server.
 //
 // The Lease is read each time. A time that is remembered would be wrong after the leadership moved away and back.
-func (c *Controller) checkEarlier(ctx context.Context, listed time.Time, one creation) error {
+func (c *Controller) checkEarlier(ctx context.Context, listed time.Time, one creation,
+	taken func(context.Context) error) error {
 	if c.Kubernetes == nil {
 		return nil
 	}
@@ -73,12 +76,61 @@ func (c *Controller) checkEarlier(ctx context.Context, listed time.Time, one cre
 	if since.Before(c.started) {
 		since = c.started
 	}
-	left := since.Add(store.VisibilityDelay + c.Poll).Sub(listed)
-	if left <= 0 || c.isNewer(ctx, one, since) {
+	if c.isNewer(ctx, one, since) {
 		return nil
 	}
+	until := since.Add(store.VisibilityDelay + c.Poll)
+	left := until.Sub(listed)
+	if left <= 0 {
+		return taken(ctx)
+	}
 	return status.Errorf(codes.Aborted, "creating %s: an earlier process may have created it, and lists of the cloud "+
-		"may not contain it yet; it is looked for again for %s, and is then created", one.name, left.Round(time.Second))
+		"may not contain it yet; it is looked for again for %s, and is then created%s", one.name,
+		left.Round(time.Second), one.unnamed(until))
+}
+
+// unnamed returns what else to say about a creation that does not name the object that it is for, and so waits until a
+// time, although it may be new.
+func (one creation) unnamed(until time.Time) string {
+	parameter := one.key + "name"
+	if one.parameters[parameter] != "" {
+		return ""
+	}
+	return fmt.Sprintf("; only creations wait, until %s, and only without the parameter %s, by which the driver finds "+
+		"out that nobody can have sent the request before", until.UTC().Format(time.RFC3339), parameter)
+}
+
+// volumeTaken returns an error if any volume of the region has the name in the cloud.
+func (c *Controller) volumeTaken(name string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		found, err := c.Storage.AnyVolumesNamed(ctx, name)
+		if err != nil {
+			return unfinished(problemOf("looking for volume "+name, err))
+		}
+		v, ours, err := volume.Choose(c.Owner, found)
+		return orListed(err, ours, "volume "+v.ID)
+	}
+}
+
+// snapshotTaken is volumeTaken for snapshots.
+func (c *Controller) snapshotTaken(name string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		found, err := c.Storage.AnySnapshotsNamed(ctx, name)
+		if err != nil {
+			return unfinished(problemOf("looking for snapshot "+name, err))
+		}
+		snapshot, ours, err := volume.ChooseSnapshot(c.Owner, found)
+		return orListed(err, ours, "snapshot "+snapshot.ID)
+	}
+}
+
+// orListed returns err, or an Aborted error for an object of this cluster that lists lacked.
+func orListed(err error, ours bool, object string) error {
+	if err != nil || !ours {
+		return err
+	}
+	return status.Errorf(codes.Aborted, "%s exists already, and the list of the cloud lacks it; it is used when the "+
+		"request is retried", object)
 }
 
 // isNewer reports whether the object that a creation is for was created after a time. Sidecars name it if they run with
@@ -90,8 +142,8 @@ func (c *Controller) isNewer(ctx context.Context, one creation, than time.Time) 
 	}
 	object, err := c.Kubernetes.Object(ctx, one.kind, namespace, name)
 	if err != nil {
-		klog.FromContext(ctx).Error(err, "The creation waits, because the age of its object is not known",
-			"name", one.name, "kind", one.kind.Resource, "object", klog.KRef(namespace, name))
+		klog.FromContext(ctx).Error(err, "The age of the object that a creation is for is not known", "name",
+			one.name, "kind", one.kind.Resource, "object", klog.KRef(namespace, name))
 		return false
 	}
 	return strings.HasSuffix(one.name, string(object.GetUID())) && object.GetCreationTimestamp().After(than)

@@ -7,10 +7,10 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/audit"
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/request"
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/volume"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
+	"github.com/thalassa-cloud/thalassa-ccm/src/tracing"
 )
 
 // ControllerExpandVolume makes a volume larger, and waits until the cloud has done so.
@@ -32,7 +32,7 @@ func (c *Controller) ControllerExpandVolume(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	size, err := volume.Size(r.GetCapacityRange(), 0)
+	size, err := volume.ExpandedSize(r.GetCapacityRange(), v.Size)
 	if err != nil {
 		return nil, err
 	}
@@ -41,15 +41,17 @@ func (c *Controller) ControllerExpandVolume(ctx context.Context,
 		return nil, err
 	}
 	v, err = c.settle(ctx, id, settling{action: "expanding volume " + id, once: true,
-		decide: func(v resource.Volume) (volume.Step, error) {
-			if err := c.Owner.MayUse(v); err != nil {
-				return volume.Done, retriedByResizer(err)
+		decide: func(v resource.Volume) (step volume.Step, err error) {
+			if err = c.Owner.MayUse(v); err == nil {
+				size, err = volume.ExpandedSize(r.GetCapacityRange(), v.Size)
 			}
-			step, err := volume.Expand(v, size, resizable)
+			if err == nil {
+				step, err = volume.Expand(v, size, resizable)
+			}
 			return step, retriedByResizer(err)
 		},
 		write: func(ctx context.Context, v resource.Volume) error {
-			return c.Storage.ResizeVolume(audit.WithCause(ctx, "expand volume "+v.Name), v, size)
+			return c.Storage.ResizeVolume(tracing.WithCause(ctx, "expand volume "+v.Name), v, size)
 		},
 	})
 	if err != nil {

@@ -14,8 +14,10 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
-// ListVolumes returns all volumes of the region in the order of their identities, with the Nodes that have them. It
-// includes volumes that this driver did not create, because PersistentVolumes can refer to them.
+// ListVolumes returns the volumes of this cluster in the order of their identities, with the Nodes that have them. It
+// includes volumes that this driver did not create, because PersistentVolumes can refer to them, once somebody has
+// asked for them by identity. csi-attacher publishes a volume again that is attached and missing here, and does not
+// detach it. So a process that has just started returns all volumes that are attached after the first round.
 func (c *Controller) ListVolumes(ctx context.Context, r *csi.ListVolumesRequest) (*csi.ListVolumesResponse, error) {
 	all, err := c.Storage.Volumes(ctx, listAge)
 	if err != nil {

@@ -172,12 +172,16 @@ func TestSnapshotsOfTheSameName(t *testing.T) {
 	})
 }
 
-// A clone needs a snapshot. If it cannot be created, the snapshot is removed.
+// A clone needs a snapshot. If it cannot be created, the snapshot is removed, and the request is repeated until it is.
 func TestCloneThatFails(t *testing.T) {
 	withRig(t, slow(5*time.Second), func(r *rig) {
 		source := r.create("pvc-source")
 		r.ok(r.emulator.SetQuota("", "volumes", 1))
+		r.disturb("DELETE /v1/snapshots/{id}", 0, fault.Effect{Kind: fault.Refuse, Status: 503})
 		_, err := sidecar(r, r.CreateVolume, fromVolume("pvc-1", source))
+		r.fails(err, codes.Unavailable, "quota", "its snapshot is still to be deleted", "it is retried")
+		r.counts(1, 1)
+		_, err = sidecar(r, r.CreateVolume, fromVolume("pvc-1", source))
 		r.fails(err, codes.ResourceExhausted, "quota")
 		<-time.After(time.Minute)
 		r.counts(1, 0)
@@ -189,6 +193,19 @@ func TestCloneThatFails(t *testing.T) {
 		_, err = sidecar(r, r.CreateVolume, wanted("pvc-1", 10*resource.GiB))
 		r.fails(err, codes.AlreadyExists, "other content")
 		r.counts(2, 0)
+	})
+}
+
+// The snapshot of a clone that the cloud has refused to delete is deleted with the clone, also if the clone is gone at
+// the next look.
+func TestSnapshotOfAClone(t *testing.T) {
+	withRig(t, slow(0), func(r *rig) {
+		source := r.create("pvc-source")
+		r.disturb("DELETE /v1/snapshots/{id}", 1, fault.Effect{Kind: fault.Refuse, Status: 409})
+		clone := retried(r, r.CreateVolume, fromVolume("pvc-1", source)).GetVolume().GetVolumeId()
+		r.counts(2, 1)
+		retried(r, r.DeleteVolume, &csi.DeleteVolumeRequest{VolumeId: clone})
+		r.counts(1, 0)
 	})
 }
 

@@ -39,12 +39,13 @@ func (n ClusterNodes) Machine(ctx context.Context, node string) (string, error) 
 		case object.Spec.ProviderID != "":
 			machine, err := providerid.Machine(object.Spec.ProviderID)
 			if err != nil {
-				return "", status.Errorf(codes.FailedPrecondition, "Node %s: %v", node, err)
+				return "", status.Errorf(codes.NotFound, "Node %s has no machine that can have volumes of this cloud: "+
+					"%v; run pods with such volumes on other Nodes", node, err)
 			}
 			return machine, nil
 		}
 	}
-	machines, err := n.Inventory.MachinesByName(ctx, node, n.machineAge())
+	machines, err := n.Inventory.MachinesByName(ctx, node, n.machineAge(), time.Time{})
 	switch {
 	case err != nil:
 		return "", err

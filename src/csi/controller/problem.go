@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -24,11 +25,14 @@ func problemOf(action string, err error) error {
 	return status.Errorf(codeOf(err), "%s: %v", action, err)
 }
 
-// retriedByProvisioner returns the error of a creation with a code after which sidecars send the request again:
-// credentials may have been refused after an earlier request has created the object, and a sidecar that forgets it
-// would leak it.
-func retriedByProvisioner(err error) error {
-	if code := status.Code(err); code == codes.PermissionDenied {
+// unfinished returns the error of something that decides nothing, such as a refused list, with a code after which
+// sidecars send the request again. After NotFound, a deletion or detachment would be taken as done. After most other
+// codes of a creation, a sidecar would forget an object that exists. AlreadyExists and FailedPrecondition stay: they
+// are decisions of package volume.
+func unfinished(err error) error {
+	final := []codes.Code{codes.PermissionDenied, codes.NotFound, codes.InvalidArgument, codes.ResourceExhausted,
+		codes.Internal, codes.Unknown}
+	if slices.Contains(final, status.Code(err)) {
 		return status.Error(codes.Unavailable, status.Convert(err).Message())
 	}
 	return err

@@ -276,6 +276,11 @@ func (r *rig) snapshots() []resource.Snapshot {
 // observer reads the cloud without faults and without a cache.
 func (r *rig) observer() *storage.Storage {
 	r.emulator.ClearFaults()
+	return r.writer()
+}
+
+// writer writes to the cloud as somebody else does; faults stay.
+func (r *rig) writer() *storage.Storage {
 	return storage.New(r.client(r.emulator.Transport(), 0), storage.Cluster{}, r.Region)
 }
 

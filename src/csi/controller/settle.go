@@ -66,7 +66,10 @@ func (c *Controller) settle(ctx context.Context, id string, s settling) (resourc
 		}
 		if step == volume.Write && !(s.once && sent) {
 			written := s.write(ctx, v)
-			if conflicts, err = decideAgain(written, conflicts); err != nil {
+			if conflicts, err = decideAgain(written, conflicts); errors.Is(err, client.ErrNotFound) {
+				return v, unfinished(problemOf(s.action, err)) // another look found the volume
+			}
+			if err != nil {
 				return v, problemOf(s.action, err)
 			}
 			sent = written == nil
@@ -82,12 +85,13 @@ func (c *Controller) settle(ctx context.Context, id string, s settling) (resourc
 
 // decideAgain returns nil for the error of a write after which the next decision is based on another list, because the
 // cloud refused the write on account of the volume's state. conflicts counts these. Which status says so is not
-// documented, so that once each refusal counts.
+// documented, so that once each refusal counts, also "not found": the cloud may say so of the machine or of the
+// attachment.
 func decideAgain(err error, conflicts int) (int, error) {
 	switch {
 	case errors.Is(err, client.ErrConflict) && conflicts < maxConflicts:
 		return conflicts + 1, nil
-	case errors.Is(err, client.ErrBadRequest) && conflicts == 0:
+	case (errors.Is(err, client.ErrBadRequest) || errors.Is(err, client.ErrNotFound)) && conflicts == 0:
 		return maxConflicts, nil
 	}
 	return conflicts, err

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -10,12 +11,12 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/audit"
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/request"
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/volume"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
+	"github.com/thalassa-cloud/thalassa-ccm/src/tracing"
 )
 
 // CreateSnapshot creates a snapshot of a volume, and does not wait until it is ready. A snapshot that an earlier
@@ -41,12 +42,12 @@ func (c *Controller) CreateSnapshot(ctx context.Context, r *csi.CreateSnapshotRe
 	snapshot, err := c.ensureSnapshot(ctx, resource.Snapshot{Name: volume.CloudName(r.GetName()),
 		Volume: r.GetSourceVolumeId(), Labels: labels,
 		Annotations: resource.Labels{label.CSISnapshotName: r.GetName()}}, "Snapshot "+r.GetName(),
-		snapshotCreation(r.GetName(), r.GetParameters()))
+		snapshotCreation(r.GetName(), r.GetParameters()), func(resource.Volume) error { return nil })
 	if err == nil && snapshot.Status == resource.VolumeFailed {
 		err = c.replaceFailedSnapshot(ctx, snapshot)
 	}
 	if err != nil {
-		return nil, retriedByProvisioner(err)
+		return nil, err
 	}
 	described := describeSnapshot(snapshot)
 	if described.SizeBytes == 0 { // the cloud does not know it before the snapshot is ready
@@ -60,37 +61,39 @@ func (c *Controller) CreateSnapshot(ctx context.Context, r *csi.CreateSnapshotRe
 // replaceFailedSnapshot deletes a snapshot that the cloud could not create. The error is Aborted, so that another one
 // is created when the request is retried.
 func (c *Controller) replaceFailedSnapshot(ctx context.Context, snapshot resource.Snapshot) error {
-	err := c.Storage.DeleteSnapshot(audit.WithCause(ctx, "replace failed snapshot "+snapshot.Name), snapshot)
+	err := c.Storage.DeleteSnapshot(tracing.WithCause(ctx, "replace failed snapshot "+snapshot.Name), snapshot)
 	if err != nil {
-		return problemOf("deleting failed snapshot "+snapshot.ID, err)
+		return unfinished(problemOf("deleting failed snapshot "+snapshot.ID, err))
 	}
 	return status.Errorf(codes.Aborted, "the cloud could not create snapshot %s of volume %s, and it was deleted; "+
 		"another one is created when the request is retried", snapshot.ID, snapshot.Volume)
 }
 
-// ensureSnapshot finds or creates a snapshot.
-func (c *Controller) ensureSnapshot(ctx context.Context, wanted resource.Snapshot, description string, by creation) (
-	resource.Snapshot, error) {
+// ensureSnapshot finds or creates a snapshot. Its volume is looked at after it is certain that there is none, as create
+// does; suits returns why the volume is not the wanted one.
+func (c *Controller) ensureSnapshot(ctx context.Context, wanted resource.Snapshot, description string, by creation,
+	suits func(resource.Volume) error) (resource.Snapshot, error) {
 	listed := time.Now()
 	found, err := c.Storage.SnapshotsNamed(ctx, wanted.Name, c.Poll)
 	if err != nil {
-		return wanted, problemOf("looking for snapshot "+wanted.Name, err)
+		return wanted, unfinished(problemOf("looking for snapshot "+wanted.Name, err))
 	}
 	snapshot, exists, err := volume.ChooseSnapshot(c.Owner, found)
 	if err != nil || exists {
 		return snapshot, joinSource(err, snapshot, wanted)
 	}
+	if err := c.checkEarlier(ctx, listed, by, c.snapshotTaken(wanted.Name)); err != nil {
+		return wanted, err
+	}
 	source, err := c.volume(ctx, wanted.Volume, c.Poll)
 	if err == nil {
-		err = c.Owner.MayUse(source)
+		err = cmp.Or(c.Owner.MayUse(source), suits(source))
 	}
 	if err != nil {
 		return wanted, err
 	}
-	if err := c.checkEarlier(ctx, listed, by); err != nil {
-		return wanted, err
-	}
-	snapshot, err = c.Storage.CreateSnapshot(audit.WithCause(ctx, "create snapshot "+wanted.Name), wanted, description)
+	ctx = tracing.WithCause(ctx, "create snapshot "+wanted.Name)
+	snapshot, err = c.Storage.CreateSnapshot(ctx, wanted, description)
 	err = problemOf("creating snapshot "+wanted.Name+" of volume "+wanted.Volume, c.orAttached(ctx, err, wanted))
 	return snapshot, err
 }
@@ -147,14 +150,15 @@ func (c *Controller) DeleteSnapshot(ctx context.Context, r *csi.DeleteSnapshotRe
 		return nil, status.Errorf(codes.FailedPrecondition, "snapshot %s is protected from deletion; turn the "+
 			"protection off in the cloud, or use the deletion policy Retain", id)
 	}
-	err = c.Storage.DeleteSnapshot(audit.WithCause(ctx, "delete snapshot "+snapshot.Name), snapshot)
+	err = c.Storage.DeleteSnapshot(tracing.WithCause(ctx, "delete snapshot "+snapshot.Name), snapshot)
 	if err != nil {
 		return nil, problemOf("deleting snapshot "+id, err)
 	}
 	return &csi.DeleteSnapshotResponse{}, nil
 }
 
-// ListSnapshots returns snapshots in the order of their identities. An identity that does not exist is an empty list.
+// ListSnapshots returns the snapshots of this cluster, and the others that were asked for by identity, in the order of
+// their identities. An identity that does not exist is an empty list.
 func (c *Controller) ListSnapshots(ctx context.Context, r *csi.ListSnapshotsRequest) (*csi.ListSnapshotsResponse,
 	error) {
 	if id := r.GetSnapshotId(); id != "" {
@@ -226,7 +230,7 @@ func (c *Controller) latestSnapshot(ctx context.Context, id string) (resource.Sn
 func (c *Controller) snapshotByID(ctx context.Context, id string, maxAge time.Duration) (resource.Snapshot, error) {
 	snapshot, found, err := c.Storage.Snapshot(ctx, id, maxAge)
 	if err != nil {
-		return resource.Snapshot{}, problemOf("reading snapshot "+id, err)
+		return resource.Snapshot{}, unfinished(problemOf("reading snapshot "+id, err))
 	}
 	if !found {
 		return resource.Snapshot{}, status.Errorf(codes.NotFound, "snapshot %s does not exist", id)

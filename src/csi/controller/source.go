@@ -11,80 +11,27 @@ import (
 	"google.golang.org/grpc/status"
 	"k8s.io/klog/v2"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/audit"
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/volume"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
+	"github.com/thalassa-cloud/thalassa-ccm/src/tracing"
 )
 
-// source is what a new volume is made from.
-type source struct {
-	size   int64  // GiB; 0: the volume is empty
-	volume string // identity of the volume that is cloned; may be empty
-	// snapshot returns the snapshot that the volume is restored from; "" is none. existing is the volume if it exists.
-	snapshot func(ctx context.Context, existing resource.Volume) (string, error)
-	// finish removes what is not needed after the volume was created, or could not be created because of err.
-	finish func(ctx context.Context, err error) error
-}
-
-func keepError(_ context.Context, err error) error { return err }
-
-// source returns what a request makes its volume from. The error is NotFound if that does not exist, and Unavailable if
-// a snapshot is not ready.
-func (c *Controller) source(ctx context.Context, r *csi.CreateVolumeRequest) (source, error) {
+// content returns the snapshot that a new volume is made from; without an identity it is none. The error is NotFound if
+// the content source does not exist, and Unavailable if a snapshot is not ready.
+func (c *Controller) content(ctx context.Context, r *csi.CreateVolumeRequest) (resource.Snapshot, error) {
 	content := r.GetVolumeContentSource()
 	switch {
-	case content == nil:
-		none := func(context.Context, resource.Volume) (string, error) { return "", nil }
-		return source{snapshot: none, finish: keepError}, nil
 	case content.GetSnapshot() != nil:
-		return c.snapshotSource(ctx, content.GetSnapshot().GetSnapshotId())
+		snapshot, err := c.snapshotByID(ctx, content.GetSnapshot().GetSnapshotId(), c.Poll)
+		if err != nil {
+			return resource.Snapshot{}, err
+		}
+		return snapshot, volume.Restorable(snapshot)
 	case content.GetVolume() != nil:
-		return c.volumeSource(ctx, content.GetVolume().GetVolumeId(),
-			volumeCreation(r.GetName(), r.GetParameters()))
+		return c.cloneSnapshot(ctx, r)
 	}
-	return source{}, status.Error(codes.InvalidArgument, "the volume content source is not known: want a snapshot or "+
-		"a volume")
-}
-
-func (c *Controller) snapshotSource(ctx context.Context, id string) (source, error) {
-	snapshot, err := c.snapshotByID(ctx, id, c.Poll)
-	if err != nil {
-		return source{}, err
-	}
-	if err := volume.Restorable(snapshot); err != nil {
-		return source{}, err
-	}
-	use := func(context.Context, resource.Volume) (string, error) { return id, nil }
-	return source{size: snapshot.Size, snapshot: use, finish: keepError}, nil
-}
-
-// volumeSource clones a volume by a snapshot that exists only meanwhile, because the cloud cannot clone volumes.
-func (c *Controller) volumeSource(ctx context.Context, id string, by creation) (source, error) {
-	original, err := c.volume(ctx, id, c.Poll)
-	if err != nil {
-		return source{}, err
-	}
-	clone := volume.CloudName(by.name)
-	name := volume.CloudName("clone-" + clone)
-	return source{size: original.Size, volume: id,
-		snapshot: func(ctx context.Context, existing resource.Volume) (string, error) {
-			if existing.ID != "" {
-				return existing.Snapshot, nil
-			}
-			return c.cloneSnapshot(ctx, name, original, clone, by)
-		},
-		finish: func(ctx context.Context, err error) error {
-			if err != nil && isRetried(err) {
-				return err
-			}
-			if failure := c.deleteCloneSnapshots(ctx, resource.Volume{Name: clone, Snapshot: name}); failure != nil {
-				// It is abandoned, and so it is deleted later.
-				klog.FromContext(ctx).Error(failure, "The snapshot of a clone is kept for now", "clone", clone)
-			}
-			return err
-		},
-	}, nil
+	return resource.Snapshot{}, nil
 }
 
 // isRetried reports whether the provisioner sends the request again after an error, so that nothing must be removed.
@@ -93,28 +40,57 @@ func isRetried(err error) bool {
 		status.Code(err))
 }
 
-// cloneSnapshot finds or creates the snapshot that a clone is restored from, and waits until it is ready.
-func (c *Controller) cloneSnapshot(ctx context.Context, name string, original resource.Volume, clone string,
-	by creation) (string, error) {
-	labels := c.labels(original.ID)
+// cloneSnapshotName is the name of the snapshot that a clone with the name is restored from.
+func cloneSnapshotName(clone string) string { return volume.CloudName("clone-" + clone) }
+
+// cloneSnapshot finds or creates the snapshot that a clone is restored from, and waits until it is ready. It exists
+// only meanwhile, because the cloud cannot clone volumes. Once it exists, the clone has its size, and the volume that
+// it is of is not needed any more.
+func (c *Controller) cloneSnapshot(ctx context.Context, r *csi.CreateVolumeRequest) (resource.Snapshot, error) {
+	clone, original := volume.CloudName(r.GetName()), r.GetVolumeContentSource().GetVolume().GetVolumeId()
+	labels := c.labels(original)
 	labels[label.CSIClone] = clone
-	snapshot, err := c.ensureSnapshot(ctx, resource.Snapshot{Name: name, Volume: original.ID, Labels: labels},
-		"Source of the clone "+clone, by)
+	snapshot, err := c.ensureSnapshot(ctx,
+		resource.Snapshot{Name: cloneSnapshotName(clone), Volume: original, Labels: labels},
+		"Source of the clone "+clone, volumeCreation(r.GetName(), r.GetParameters()),
+		func(v resource.Volume) error {
+			_, err := volume.Size(r.GetCapacityRange(), v.Size)
+			return err
+		})
 	if err != nil {
-		return "", err
+		return resource.Snapshot{}, err
 	}
 	for pause := c.Poll; volume.Restorable(snapshot) != nil; pause = min(pause*2, maxPoll) {
 		if snapshot.Status == resource.VolumeFailed {
-			return "", c.replaceFailedSnapshot(ctx, snapshot)
+			return snapshot, c.replaceFailedSnapshot(ctx, snapshot)
 		}
 		if err := volume.Restorable(snapshot); !isRetried(err) || !sleep(ctx, pause) {
-			return "", err
+			return snapshot, unfinished(err)
 		}
 		if snapshot, err = c.snapshotByID(ctx, snapshot.ID, pause); err != nil {
-			return "", err
+			return snapshot, unfinished(err)
 		}
 	}
-	return snapshot.ID, nil
+	return snapshot, nil
+}
+
+// finishClone deletes the snapshot that a clone is restored from after the clone was created, or is not created because
+// of err. The error is Unavailable if there is no clone whose deletion would delete the snapshot.
+func (c *Controller) finishClone(ctx context.Context, r *csi.CreateVolumeRequest, err error) error {
+	if r.GetVolumeContentSource().GetVolume() == nil || isRetried(err) {
+		return err
+	}
+	clone := volume.CloudName(r.GetName())
+	failure := c.deleteCloneSnapshots(ctx, resource.Volume{Name: clone, Snapshot: cloneSnapshotName(clone)})
+	switch {
+	case failure == nil:
+		return err
+	case err == nil: // it is deleted with the clone, or when it is abandoned
+		klog.FromContext(ctx).Error(failure, "The snapshot of a clone is kept for now", "clone", clone)
+		return nil
+	}
+	return status.Errorf(codes.Unavailable, "%s; its snapshot is still to be deleted: %s; it is retried",
+		status.Convert(err).Message(), status.Convert(failure).Message())
 }
 
 // abandonedAfter is how long the snapshot of a clone is kept if nobody deletes it: longer than it takes to create a
@@ -165,7 +141,7 @@ func (c *Controller) abandoned(ctx context.Context, snapshot resource.Snapshot, 
 
 // deleteCloneSnapshot deletes one snapshot. That the cloud refuses this because the clone needs it is no error.
 func (c *Controller) deleteCloneSnapshot(ctx context.Context, snapshot resource.Snapshot, clone string) error {
-	err := c.Storage.DeleteSnapshot(audit.WithCause(ctx, "clone volume "+clone), snapshot)
+	err := c.Storage.DeleteSnapshot(tracing.WithCause(ctx, "clone volume "+clone), snapshot)
 	if code := codeOf(err); err != nil && (code == codes.Aborted || code == codes.InvalidArgument) {
 		klog.FromContext(ctx).Info("The cloud does not delete the snapshot of a clone yet", "snapshot", snapshot.ID,
 			"clone", clone, "err", err.Error())

@@ -8,12 +8,14 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"k8s.io/klog/v2"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/topology"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
-// checkTopology returns a ResourceExhausted error if no requisite topology is in the region of the volumes.
+// checkTopology returns a ResourceExhausted error if no requisite topology is in the region of the volumes and in one
+// of its zones.
 func (c *Controller) checkTopology(ctx context.Context, r *csi.TopologyRequirement) error {
 	if len(r.GetRequisite()) == 0 {
 		return nil
@@ -23,16 +25,40 @@ func (c *Controller) checkTopology(ctx context.Context, r *csi.TopologyRequireme
 		return problemOf("looking up the region", err)
 	}
 	var others []string
+	has := ""
 	for _, one := range r.GetRequisite() {
-		named := topology.Region(one.GetSegments())
-		if named == "" || named == region {
+		named, zone := topology.Region(one.GetSegments()), topology.Zone(one.GetSegments())
+		if named != "" && named != region {
+			others = append(others, named)
+			continue
+		}
+		zones := c.zonesWithout(ctx, zone)
+		if len(zones) == 0 {
 			return nil
 		}
-		others = append(others, named)
+		others = append(others, "zone "+zone)
+		has = " with the zones " + strings.Join(zones, ", ")
 	}
 	slices.Sort(others)
-	return status.Errorf(codes.ResourceExhausted, "volumes are created in region %s, and the request allows only %s; "+
-		"correct allowedTopologies of the StorageClass", region, strings.Join(slices.Compact(others), ", "))
+	return status.Errorf(codes.ResourceExhausted, "volumes are created in region %s%s, and the request allows only "+
+		"%s; correct allowedTopologies of the StorageClass", region, has, strings.Join(slices.Compact(others), ", "))
+}
+
+// zonesWithout returns the zones of the region if the zone is none of them; "" is any. A volume is created if they are
+// not known, for example because the credentials may not read regions: then only the reason is missing why no pod can
+// use it.
+func (c *Controller) zonesWithout(ctx context.Context, zone string) []string {
+	if zone == "" {
+		return nil
+	}
+	has, zones, err := c.Storage.HasZone(ctx, zone)
+	if err != nil {
+		klog.FromContext(ctx).V(1).Info("It is not checked whether the region has a zone", "zone", zone, "err", err)
+	}
+	if has {
+		return nil
+	}
+	return zones
 }
 
 // accessibleFrom returns where a volume can be used. Zones are named only if the Nodes name theirs: a Node without a

@@ -23,7 +23,6 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/reload"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/connection"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/storage"
@@ -61,7 +60,7 @@ func newControllerCommand(e Environment) *cobra.Command {
 type controllerProcess struct {
 	flags      common
 	cloud      *client.Client
-	readiness  connection.Readiness
+	readiness  client.Readiness
 	reloader   *reload.Reloader[secret.Secrets] // nil if the configuration refers to no files
 	machines   *inventory.Inventory
 	services   *services
@@ -84,7 +83,7 @@ func newControllerProcess(e Environment, flags common, configFile string) (*cont
 		return nil, fmt.Errorf("flag --cloud-config: %w", err)
 	}
 	config.Warn()
-	api, err := connection.NewClient(config, secrets, component+"/"+e.Build.Agent(), e.Network)
+	api, err := client.ForConfig(config, secrets, component+"/"+e.Build.Agent(), e.Network)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +95,8 @@ func newControllerProcess(e Environment, flags common, configFile string) (*cont
 		machines: inventory.New(api, inventory.Scope{VPC: config.VPCIdentity})}
 	if config.SecretsMayChange() {
 		read := func() (secret.Secrets, error) { return config.ReadSecrets(from) }
-		p.reloader = connection.NewReloader(secrets, read, p.adopt(config.VPCIdentity), reload.OwnPod(e.Getenv))
+		p.reloader = client.NewReloader(secrets, read, p.adopt(config.VPCIdentity, config.Cluster),
+			reload.OwnPod(e.Getenv))
 	}
 	p.uid = cloud.NewClusterUID(config.FormerClusterUIDs)
 	p.volumes = storage.New(api, storage.Cluster{Key: config.Cluster, UID: p.uid}, regionOf(p.machines))
@@ -147,11 +147,11 @@ func regionOf(machines *inventory.Inventory) func(context.Context) (string, erro
 }
 
 // adopt returns a function that tries secrets and uses them from now on.
-func (p *controllerProcess) adopt(vpc string) func(context.Context, secret.Secrets) error {
+func (p *controllerProcess) adopt(vpc, cluster string) func(context.Context, secret.Secrets) error {
 	return func(ctx context.Context, secrets secret.Secrets) error {
 		return p.cloud.Adopt(ctx, secrets, func(ctx context.Context, candidate *client.Client) error {
 			machines := inventory.New(candidate, inventory.Scope{VPC: vpc})
-			return storage.New(candidate, storage.Cluster{}, regionOf(machines)).Probe(ctx)
+			return storage.New(candidate, storage.Cluster{Key: cluster}, regionOf(machines)).Probe(ctx)
 		})
 	}
 }

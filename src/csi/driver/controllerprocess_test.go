@@ -24,6 +24,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/build"
+	"github.com/thalassa-cloud/thalassa-ccm/src/csi/topology"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/openapi/openapitest"
@@ -285,7 +286,9 @@ func requestsOfAllWork(t *testing.T, emulated *emulator.Emulator) []string {
 	create := func(name string, source *csi.VolumeContentSource, parameters map[string]string) string {
 		t.Helper()
 		made, err := c.CreateVolume(ctx, &csi.CreateVolumeRequest{Name: name, VolumeContentSource: source,
-			VolumeCapabilities: []*csi.VolumeCapability{capability}, Parameters: parameters})
+			VolumeCapabilities: []*csi.VolumeCapability{capability}, Parameters: parameters,
+			AccessibilityRequirements: &csi.TopologyRequirement{Requisite: []*csi.Topology{
+				{Segments: topology.Of(emulator.DefaultRegion, "nl-01a")}}}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -184,9 +184,11 @@ func TestWrongFlags(t *testing.T) {
 			[]string{"controller", "--cloud-config=/no/such/file"}, []string{"flag --cloud-config", "/no/such/file"},
 		},
 		"node": {
-			[]string{"node", "--registration-socket=/reg", "--volume-limit=0", "--volume-limits=a=0"},
+			[]string{"node", "--registration-socket=/reg", "--volume-limit=0", "--volume-limits=a=0",
+				"--format-nonzero-within=61m"},
 			[]string{
 				"--node-name is missing", "--kubelet-socket is missing", "--volume-limit is 0", "a=0: want 1 or more",
+				"--format-nonzero-within is 1h1m0s: want 0 to 1h0m0s",
 			},
 		},
 		"endpoint": {

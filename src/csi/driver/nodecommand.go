@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"github.com/spf13/cobra"
@@ -20,6 +23,9 @@ import (
 // DefaultVolumeLimit is the number of volumes that the cloud attaches to one machine.
 const DefaultVolumeLimit = 20
 
+// maxFormatNonzeroWithin is the maximum of --format-nonzero-within: older volumes may have been used.
+const maxFormatNonzeroWithin = time.Hour
+
 // nodeFlags are the flags of the node plug-in.
 type nodeFlags struct {
 	common
@@ -28,6 +34,7 @@ type nodeFlags struct {
 	devices                     string
 	limit                       int64
 	limits                      map[string]int64
+	formatNonzeroWithin         time.Duration
 }
 
 func newNodeCommand(e Environment) *cobra.Command {
@@ -51,8 +58,11 @@ func newNodeCommand(e Environment) *cobra.Command {
 		"Path of the socket on which the plug-in registers itself with the kubelet. Empty: it does not.")
 	set.StringVar(&flags.kubeletSocket, "kubelet-socket", "",
 		"Path of the socket of --csi-endpoint as the kubelet sees it. Required with --registration-socket.")
-	set.StringVar(&flags.devices, "device-directory", string(node.DefaultDevices),
-		"Directory of the links to disks by their serial numbers.")
+	set.StringVar(&flags.devices, "device-directory", node.DefaultSys,
+		"Directory with a folder for each block device, in which the kernel shows the serial number of the disk.")
+	set.DurationVar(&flags.formatNonzeroWithin, "format-nonzero-within", 0,
+		"Age up to which a volume that the driver created empty is formatted although its first MiB is not all zeros, "+
+			"at most 1h. 0: it is never formatted. Set it only if new volumes of the cloud are not all zeros.")
 	return cmd
 }
 
@@ -74,6 +84,10 @@ func (f nodeFlags) check() error {
 			problems = append(problems, fmt.Errorf("flag --volume-limits has %s=%d: want 1 or more", kind, limit))
 		}
 	}
+	if f.formatNonzeroWithin < 0 || f.formatNonzeroWithin > maxFormatNonzeroWithin {
+		problems = append(problems, fmt.Errorf("flag --format-nonzero-within is %s: want 0 to %s",
+			f.formatNonzeroWithin, maxFormatNonzeroWithin))
+	}
 	return errors.Join(problems...)
 }
 
@@ -90,8 +104,9 @@ func runNode(ctx context.Context, e Environment, flags nodeFlags) error {
 	if err != nil {
 		return err
 	}
-	plugin := node.New(node.Options{Name: flags.node, Place: place, Devices: node.Devices(flags.devices),
-		Mounter: mount.NewSafeFormatAndMount(mount.New(""), utilexec.New())})
+	plugin := node.New(node.Options{Name: flags.node, Place: place, Devices: flags.disks(),
+		Mounter:             mount.NewSafeFormatAndMount(mount.New(""), utilexec.New()),
+		FormatNonzeroWithin: flags.formatNonzeroWithin})
 	registered := newRegistration(flags.name, flags.kubeletSocket, func(ctx context.Context) error {
 		_, err := place(ctx)
 		return err
@@ -108,6 +123,13 @@ func runNode(ctx context.Context, e Environment, flags nodeFlags) error {
 				csi.RegisterNodeServer(s, plugin)
 			})
 		})
+}
+
+// disks returns where the disks of the machine are. The serial numbers are kept beside the socket: its folder stays
+// when the plug-in ends.
+func (f nodeFlags) disks() node.Devices {
+	return node.Devices{Sys: f.devices, Nodes: node.DefaultNodes,
+		Serials: filepath.Join(filepath.Dir(strings.TrimPrefix(f.endpoint, "unix://")), "serials")}
 }
 
 // place returns a function that looks up where the Node is. The cluster is asked only for what the flags do not

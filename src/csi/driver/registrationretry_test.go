@@ -85,7 +85,7 @@ func register(t *testing.T, socket string, result *registerapi.RegistrationStatu
 	return file
 }
 
-// same says whether the socket is still the one of before, or not there.
+// same reports whether the socket is still the one of before, or not there.
 func same(t *testing.T, socket string, before os.FileInfo) bool {
 	t.Helper()
 	now, err := os.Stat(socket)

@@ -36,13 +36,17 @@ func (n *Node) NodeExpandVolume(_ context.Context,
 	if err != nil {
 		return nil, err
 	}
-	size, err := sizeOf(device)
+	wanted := r.GetCapacityRange().GetRequiredBytes()
+	size, err := n.Devices.sizeFor(device, wanted)
 	if err != nil {
 		return nil, status.Errorf(codes.Internal, "volume %s: %v", id, err)
 	}
-	if wanted := r.GetCapacityRange().GetRequiredBytes(); size < wanted {
+	if size < wanted {
 		return nil, status.Errorf(codes.Unavailable, "the device of volume %s has %d bytes on this machine, and %d "+
 			"are required; the machine has not noticed the new size yet; it is retried", id, size, wanted)
+	}
+	if err := volume.CheckLimit(r.GetCapacityRange(), size); err != nil {
+		return nil, err
 	}
 	block, err := n.isBlock(r, path)
 	if err != nil {

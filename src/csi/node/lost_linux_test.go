@@ -34,12 +34,18 @@ func (d disks) rename(id string) (node string) {
 	d.Helper()
 	device, err := d.Devices.Find(id)
 	d.ok(err)
+	d.Devices.Nodes = d.folder
+	return d.node(device)
+}
+
+// node makes a device node like another one.
+func (d disks) node(device string) (made string) {
+	d.Helper()
 	number, err := deviceNumber(device)
 	d.ok(err)
-	node = filepath.Join(d.folder, "node-"+filepath.Base(device))
-	d.ok(errors.Join(unix.Mknod(node, unix.S_IFBLK|0o600, int(number)), os.Remove(d.Devices.link(id)),
-		os.Symlink(node, d.Devices.link(id))))
-	return node
+	made = filepath.Join(d.Devices.Nodes, filepath.Base(device))
+	d.ok(unix.Mknod(made, unix.S_IFBLK|0o600, int(number)))
+	return made
 }
 
 // A volume is detached while it is mounted, and attached again as another device.
@@ -60,7 +66,8 @@ func TestLostDisk(t *testing.T) {
 			if got := d.health("v-1", "pod-1"); !strings.HasPrefix(got, "INACCESSIBLE DeadMount the filesystem") {
 				t.Errorf("health %q, want a dead mount", got)
 			}
-			d.ok(errors.Join(os.Remove(former), os.Remove(d.Devices.link("v-1"))))
+			d.ok(os.Remove(former))
+			d.detach("v-1")
 			d.attach("v-1", d.files["v-1"])
 			d.fails(d.publishVolume("v-1", "pod-2", c, false), codes.FailedPrecondition, former+" is mounted at")
 			d.ok(d.stageVolume("v-1", c))
@@ -79,7 +86,7 @@ func TestLostBlockDevice(t *testing.T) {
 	d.add("v-1")
 	d.use("v-1", "pod-1", block())
 	d.ok(d.publishVolume("v-1", "pod-1", block(), false))
-	d.ok(os.Remove(d.Devices.link("v-1")))
+	d.detach("v-1")
 	d.attach("v-1", d.files["v-1"])
 	d.fails(d.publishVolume("v-1", "pod-1", block(), false), codes.Unavailable, "delete all pods")
 	if got := d.health("v-1", "pod-1"); !strings.HasPrefix(got, "INACCESSIBLE DeadMount") {
@@ -96,7 +103,8 @@ func TestLostDiskIsUnmounted(t *testing.T) {
 			former := d.rename("v-1")
 			d.use("v-1", "pod-1", capability(filesystem))
 			d.lose(d.staging("v-1"))
-			d.ok(errors.Join(os.Remove(former), os.Remove(d.Devices.link("v-1"))))
+			d.ok(os.Remove(former))
+			d.detach("v-1")
 			d.end("v-1", "pod-1")
 			d.wantNoMounts()
 		})

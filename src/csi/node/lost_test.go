@@ -14,12 +14,11 @@ import (
 // replace gives a volume another device, and keeps the former one.
 func (r *rig) replace(id string) (former, device string) {
 	r.Helper()
-	former, device = r.device("former-"+id, 1<<20), r.device("later-"+id, 1<<20)
-	link := r.Devices.link(id)
-	r.ok(errors.Join(os.Remove(link), os.Symlink(former, link)))
+	former, device = r.device(id, 1<<20), r.device("later-"+id, 1<<20)
 	r.ok(r.stageVolume(id, capability("")))
 	r.ok(r.publishVolume(id, "pod-1", capability(""), false))
-	r.ok(errors.Join(os.Remove(link), os.Symlink(device, link)))
+	r.shows(former, "serial", "another")
+	r.shows(device, "serial", id)
 	return former, device
 }
 

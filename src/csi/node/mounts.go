@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -16,8 +17,11 @@ import (
 	mount "k8s.io/mount-utils"
 )
 
-// readOnly is the option of read-only mounts.
-const readOnly = "ro"
+// readOnly is the option of read-only mounts, and readWrite its opposite.
+const (
+	readOnly  = "ro"
+	readWrite = "rw"
+)
 
 // mountAt returns what is mounted at the path, which need not exist, and nil if that is nothing. It does not use the
 // filesystem there: its device may have disappeared.
@@ -138,18 +142,46 @@ func unavailable(err error) error {
 
 // unmount unmounts the path and removes it. That nothing is mounted, and that the path does not exist, is a success.
 func (n *Node) unmount(id, path string) error {
-	end, err := n.busy.Begin("volume " + id)
-	if err != nil {
-		return err
-	}
-	defer end()
 	if err := mount.CleanupMountPoint(path, n.Mounter, true); err != nil {
 		return status.Errorf(codes.Internal, "unmounting volume %s from %s: %v", id, path, err)
 	}
 	return nil
 }
 
-// isReadOnly reports whether the flags of a capability make its mounts read-only. A flag may be a list.
+// isReadOnly reports whether the flags of a capability make its mounts read-only. If "rw" is also among them, they do.
 func isReadOnly(c *csi.VolumeCapability) bool {
-	return slices.Contains(strings.Split(strings.Join(c.GetMount().GetMountFlags(), ","), ","), readOnly)
+	return slices.ContainsFunc(flagsOf(c), func(flag string) bool { return nameOf(flag) == readOnly })
+}
+
+// mountFlags returns the flags of a capability for a mount that is read-only or not. Of flags that contradict each
+// other the last one counts, so that "ro" is the last one and there is no "rw". Flags that only a mount that exists can
+// have are left out: they would change the one that they are given for.
+func mountFlags(c *csi.VolumeCapability, wantReadOnly bool) []string {
+	var flags []string
+	for _, flag := range flagsOf(c) {
+		switch name := nameOf(flag); {
+		case name == "remount", name == "bind", name == "rbind":
+		case name == readOnly, wantReadOnly && name == readWrite, slices.Contains(flags, flag):
+		default:
+			flags = append(flags, flag)
+		}
+	}
+	if wantReadOnly {
+		flags = append(flags, readOnly)
+	}
+	return flags
+}
+
+// flagPattern is one flag of a list. A comma in quotes does not end it.
+var flagPattern = regexp.MustCompile(`([^,"]|"[^"]*"?)+`)
+
+// flagsOf returns the flags of a capability one by one: a flag may be a list.
+func flagsOf(c *csi.VolumeCapability) []string {
+	return flagPattern.FindAllString(strings.Join(c.GetMount().GetMountFlags(), ","), -1)
+}
+
+// nameOf returns the name of a flag: "ro" of "ro=recursive".
+func nameOf(flag string) string {
+	name, _, _ := strings.Cut(strings.TrimSpace(flag), "=")
+	return name
 }

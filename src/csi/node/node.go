@@ -5,6 +5,8 @@ package node
 import (
 	"cmp"
 	"context"
+	"sync"
+	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
@@ -15,13 +17,16 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/topology"
 )
 
-// Options describe the Node. All fields are required.
+// Options describe the Node. All fields but the last are required.
 type Options struct {
 	Name string // of the Node; it is its ID, as with the CSI driver that this one replaces
 	// Place returns where the Node is. It fails while that is not known.
 	Place   func(context.Context) (Place, error)
 	Devices Devices
 	Mounter *mount.SafeFormatAndMount
+	// FormatNonzeroWithin is the age up to which a volume that the driver created empty is formatted although its
+	// beginning is not all zeros; 0: such a volume is never formatted.
+	FormatNonzeroWithin time.Duration
 }
 
 // Place is where a Node is, and what it can have.
@@ -38,11 +43,13 @@ type Place struct {
 type Node struct {
 	csi.UnimplementedNodeServer
 	Options
-	busy request.Busy // the identities of volumes that requests work on
+	started time.Time
+	busy    request.Busy // the identities of volumes that requests work on
+	staged  sync.Map     // the identities of volumes that were staged; a key has no value
 }
 
 // New returns the node service.
-func New(o Options) *Node { return &Node{Options: o} }
+func New(o Options) *Node { return &Node{Options: o, started: time.Now()} }
 
 // NodeGetCapabilities returns what the node service offers.
 func (*Node) NodeGetCapabilities(context.Context, *csi.NodeGetCapabilitiesRequest) (*csi.NodeGetCapabilitiesResponse,

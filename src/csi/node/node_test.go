@@ -21,6 +21,7 @@ import (
 	testingexec "k8s.io/utils/exec/testing"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/topology"
+	"github.com/thalassa-cloud/thalassa-ccm/src/csi/volume"
 )
 
 // rig is a node service whose mounts and programs are recorded. Devices are files.
@@ -35,7 +36,10 @@ type rig struct {
 func newRig(tb testing.TB) *rig {
 	tb.Helper()
 	r := &rig{TB: tb, folder: tb.TempDir(), mounter: mount.NewFakeMounter(nil)}
-	r.Node = New(Options{Name: "worker-1", Devices: Devices(r.folder),
+	r.ok(os.Mkdir(filepath.Join(r.folder, "sys"), 0o700))
+	r.Node = New(Options{Name: "worker-1",
+		Devices: Devices{Sys: filepath.Join(r.folder, "sys"), Nodes: r.folder,
+			Serials: filepath.Join(r.folder, "serials")},
 		Mounter: mount.NewSafeFormatAndMount(steps{r.mounter, &r.programs}, &r.programs),
 		Place: func(context.Context) (Place, error) {
 			return Place{Region: "nl-01", Zone: "nl-01a", Limit: 20}, nil
@@ -115,10 +119,20 @@ func (p *programs) count(prefix string) (n int) {
 // device makes the device of a volume, of a number of bytes. It appears with its size.
 func (r *rig) device(id string, size int64) string {
 	r.Helper()
-	path := filepath.Join(r.folder, linkPrefix+id)
+	path := filepath.Join(r.folder, "disk-"+id)
 	made := filepath.Join(r.TempDir(), "device")
 	r.ok(errors.Join(os.WriteFile(made, nil, 0o600), os.Truncate(made, size), os.Rename(made, path)))
+	r.shows(path, "serial", id)
 	return path
+}
+
+// shows makes the kernel describe a device: it has the value in a file of its folder.
+func (r *rig) shows(device, file, value string) {
+	r.Helper()
+	path := filepath.Join(r.Devices.Sys, filepath.Base(device), file)
+	made := filepath.Join(r.TempDir(), "value")
+	r.ok(errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(made, []byte(value), 0o600),
+		os.Rename(made, path)))
 }
 
 // fails checks that an error has the code, and a message with all texts.
@@ -179,10 +193,20 @@ func (r *rig) staging(id string) string { return filepath.Join(r.folder, "stagin
 
 func (r *rig) target(pod string) string { return filepath.Join(r.folder, "pods", pod, "mount") }
 
+// stageVolume stages a volume that the driver created empty a day ago.
 func (r *rig) stageVolume(id string, c *csi.VolumeCapability) error {
+	return r.stageWith(id, c, emptyFor(24*time.Hour))
+}
+
+func (r *rig) stageWith(id string, c *csi.VolumeCapability, volumeContext map[string]string) error {
 	_, err := r.NodeStageVolume(r.Context(), &csi.NodeStageVolumeRequest{VolumeId: id,
-		StagingTargetPath: r.staging(id), VolumeCapability: c})
+		StagingTargetPath: r.staging(id), VolumeCapability: c, VolumeContext: volumeContext})
 	return err
+}
+
+// emptyFor is the context of a volume of that age that was created empty.
+func emptyFor(age time.Duration) map[string]string {
+	return provisioned(map[string]string{volume.CreatedEmpty: time.Now().Add(-age).Format(time.RFC3339)})
 }
 
 func (r *rig) publishVolume(id, pod string, c *csi.VolumeCapability, readonly bool) error {
@@ -246,47 +270,6 @@ func TestXFSIsMountedBesideItsCopy(t *testing.T) {
 	}
 }
 
-func TestNoFormat(t *testing.T) {
-	r := newRig(t)
-	r.device("v-1", 1<<20)
-	for _, value := range []string{"true", "yes", ""} { // for the former driver, the key was enough
-		_, err := r.NodeStageVolume(t.Context(), &csi.NodeStageVolumeRequest{VolumeId: "v-1",
-			StagingTargetPath: r.staging("v-1"), VolumeCapability: capability("ext4"),
-			VolumeContext: map[string]string{"csi.k8s.thalassa.cloud/noformat": value}})
-		r.ok(err)
-		if r.count("mkfs") != 0 {
-			t.Errorf("%q: programs %v, want no format", value, r.ran)
-		}
-		_, err = r.NodeUnstageVolume(t.Context(), &csi.NodeUnstageVolumeRequest{VolumeId: "v-1",
-			StagingTargetPath: r.staging("v-1")})
-		r.ok(err)
-	}
-}
-
-// A link may refer to the former device of a volume, which another volume has now.
-func TestSerialNumber(t *testing.T) {
-	sys := t.TempDir()
-	for device, files := range map[string][2]string{
-		"sdb": {"device/vpd_pg80", "\x00\x80\x00\x04v-1 "}, "sdc": {"device/vpd_pg80", "\x00\x80\x00\x04v-12"},
-		"sdd": {"device/vpd_pg80", "\x00\x80"}, "vdc": {"serial", "v-1"}, "vdd": {"serial", "v-12\n"},
-	} {
-		name := filepath.Join(sys, device, files[0])
-		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, []byte(files[1]),
-			0o600)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for device, want := range map[string]bool{"/dev/sdb": true, "/dev/vdc": true, "/dev/loop7": true,
-		"/dev/sdc": false, "/dev/sdd": false, "/dev/vdd": false} {
-		if got := hasSerial(sys, device, "v-1"); got != want {
-			t.Errorf("%s has the serial number of v-1: %v, want %v", device, got, want)
-		}
-	}
-	if !hasSerial(sys, "/dev/sdc", "v-12") || !hasSerial(sys, "/dev/vdd", "v-12") {
-		t.Error("a device lacks the serial number of its volume")
-	}
-}
-
 func TestDeviceAppearsLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
@@ -297,7 +280,8 @@ func TestDeviceAppearsLate(t *testing.T) {
 		r.device("v-1", 1<<20)
 		r.ok(<-staged)
 		began := time.Now()
-		r.fails(r.stageVolume("v-2", block()), codes.Unavailable, "its device has not appeared", linkPrefix+"v-2")
+		r.fails(r.stageVolume("v-2", block()), codes.Unavailable, "its device has not appeared",
+			`the serial number "v-2"`)
 		if took := time.Since(began); took != maxLook {
 			t.Errorf("the answer came after %s, want %s", took, maxLook)
 		}
@@ -310,14 +294,17 @@ func TestBlockVolume(t *testing.T) {
 	r.ok(r.stageVolume("v-1", block()))
 	for range 2 {
 		r.ok(r.publishVolume("v-1", "pod-1", block(), false))
+		r.ok(r.publishVolume("v-1", "pod-2", block(), true))
+	}
+	if _, _, options := r.options(r.target("pod-2")); !slices.Equal(options, []string{"bind", "ro"}) {
+		t.Errorf("options %v, want bind and ro", options)
 	}
 	found, _, options := r.options(r.target("pod-1"))
 	info, err := os.Stat(r.target("pod-1"))
 	if err != nil || info.IsDir() || found != device || !slices.Equal(options, []string{"bind"}) || len(r.ran) != 0 {
 		t.Errorf("%s at %v (%v) with %v after %v, want the device at a file", found, info, err, options, r.ran)
 	}
-	r.ok(r.unpublishVolume("v-1", "pod-1"))
-	r.ok(r.unstageVolume("v-1"))
+	r.ok(errors.Join(r.unpublishVolume("v-1", "pod-1"), r.unpublishVolume("v-1", "pod-2"), r.unstageVolume("v-1")))
 	r.fails(r.publishVolume("v-2", "pod-1", block(), false), codes.NotFound, "volume v-2 has no device")
 }
 
@@ -337,15 +324,53 @@ func TestSingleWriter(t *testing.T) {
 	r.ok(r.publishVolume("v-1", "pod-2", single, false))
 }
 
+// A pod that must only read a volume cannot write to it, whatever the mount options are.
 func TestReaderOnly(t *testing.T) {
+	reader := csi.VolumeCapability_AccessMode_SINGLE_NODE_READER_ONLY
+	writer := csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER
+	for name, test := range map[string]struct {
+		mode     csi.VolumeCapability_AccessMode_Mode
+		readonly bool
+		flags    []string
+		want     string
+	}{
+		"access mode":        {reader, false, []string{"ro", "noexec"}, "bind,noexec,ro"},
+		"readonly":           {writer, true, []string{"noexec", "rw"}, "bind,noexec,ro"},
+		"both":               {reader, true, []string{"rw"}, "bind,ro"},
+		"a list":             {writer, true, []string{"noatime,rw"}, "bind,noatime,ro"},
+		"an argument":        {writer, true, []string{"rw=recursive"}, "bind,ro"},
+		"another mount":      {writer, true, []string{"remount", "remount,rw", "bind", "rbind"}, "bind,ro"},
+		"contradiction":      {writer, false, []string{"ro", "rw"}, "bind,ro"},
+		"contradictory list": {writer, false, []string{"ro,rw"}, "bind,ro"},
+		"quoted": {
+			writer, false, []string{`rw,context="u:r:t:s0:c1,c2",ro`, "rw"}, `bind,context="u:r:t:s0:c1,c2",ro`,
+		},
+		"writer": {writer, false, []string{"rw", "noatime,", "noatime"}, "bind,rw,noatime"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.device("v-1", 1<<20)
+			c := capability("", test.flags...)
+			c.AccessMode.Mode = test.mode
+			r.ok(r.stageVolume("v-1", capability("")))
+			for range 2 {
+				r.ok(r.publishVolume("v-1", "pod-1", c, test.readonly))
+			}
+			if _, _, options := r.options(r.target("pod-1")); strings.Join(options, ",") != test.want {
+				t.Errorf("options %v, want %s", options, test.want)
+			}
+		})
+	}
+}
+
+// A volume whose mount options contradict each other is staged read-only, as it is published.
+func TestStagedReadOnly(t *testing.T) {
 	r := newRig(t)
 	r.device("v-1", 1<<20)
-	reader := capability("", "ro", "noexec")
-	reader.AccessMode.Mode = csi.VolumeCapability_AccessMode_SINGLE_NODE_READER_ONLY
-	r.ok(r.stageVolume("v-1", capability("")))
-	r.ok(r.publishVolume("v-1", "pod-1", reader, false))
-	if _, _, options := r.options(r.target("pod-1")); !slices.Equal(options, []string{"bind", "ro", "noexec"}) {
-		t.Errorf("options %v, want bind, ro and noexec, each once", options)
+	r.formatted = "ext4"
+	r.ok(r.stageVolume("v-1", capability("", "ro", "remount,rw")))
+	if _, _, options := r.options(r.staging("v-1")); !slices.Equal(options, []string{"ro", "defaults"}) {
+		t.Errorf("options %v, want ro, and what the mounter adds", options)
 	}
 }
 
@@ -365,6 +390,13 @@ func TestExpand(t *testing.T) {
 	if err != nil || expanded.GetCapacityBytes() != 2<<20 || r.count("resize2fs "+device) != before+1 {
 		t.Errorf("%v, %v after %v; want 2 MiB, and one more resize2fs", expanded, err, r.ran)
 	}
+	request.CapacityRange.LimitBytes = 2<<20 - 1
+	_, err = r.NodeExpandVolume(t.Context(), request)
+	r.fails(err, codes.OutOfRange, "not above the limit")
+	request.CapacityRange.RequiredBytes = 0
+	_, err = r.NodeExpandVolume(t.Context(), request)
+	r.fails(err, codes.OutOfRange, "the volume has 2097152 already")
+	request.CapacityRange = nil
 	request.VolumeCapability = block()
 	if _, err := r.NodeExpandVolume(t.Context(), request); err != nil || r.count("resize2fs") != before+1 {
 		t.Errorf("block device: %v after %v, want no further program", err, r.ran)

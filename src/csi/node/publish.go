@@ -90,7 +90,8 @@ func (n *Node) publish(r *csi.NodePublishVolumeRequest, source, device string) e
 	if err := makeTarget(target, block); err != nil {
 		return status.Errorf(codes.Internal, "making the target path of volume %s: %v", id, err)
 	}
-	if err := n.Mounter.Mount(source, target, "", bindOptions(r)); err != nil {
+	options := append([]string{"bind"}, mountFlags(r.GetVolumeCapability(), wantsReadOnly(r))...)
+	if err := n.Mounter.Mount(source, target, "", options); err != nil {
 		return status.Errorf(codes.Internal, "mounting volume %s at %s: %v", id, target, err)
 	}
 	return nil
@@ -140,20 +141,6 @@ func wantsReadOnly(r *csi.NodePublishVolumeRequest) bool {
 		r.GetVolumeCapability().GetAccessMode().GetMode() == csi.VolumeCapability_AccessMode_SINGLE_NODE_READER_ONLY
 }
 
-// bindOptions are the options of the mount at the target path.
-func bindOptions(r *csi.NodePublishVolumeRequest) []string {
-	options := []string{"bind"}
-	if wantsReadOnly(r) {
-		options = append(options, readOnly)
-	}
-	for _, flag := range r.GetVolumeCapability().GetMount().GetMountFlags() {
-		if !slices.Contains(options, flag) {
-			options = append(options, flag)
-		}
-	}
-	return options
-}
-
 // NodeUnpublishVolume takes a volume from a pod.
 func (n *Node) NodeUnpublishVolume(_ context.Context,
 	r *csi.NodeUnpublishVolumeRequest) (*csi.NodeUnpublishVolumeResponse, error) {
@@ -161,5 +148,10 @@ func (n *Node) NodeUnpublishVolume(_ context.Context,
 	if err := cmp.Or(request.Required("volume ID", id), request.Required("target path", target)); err != nil {
 		return nil, err
 	}
+	end, err := n.busy.Begin("volume " + id)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
 	return &csi.NodeUnpublishVolumeResponse{}, n.unmount(id, target)
 }

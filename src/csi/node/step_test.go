@@ -2,6 +2,7 @@ package node
 
 import (
 	"errors"
+	"os"
 	"runtime"
 	"slices"
 	"testing"
@@ -151,13 +152,12 @@ func TestPluginEndsInARequest(t *testing.T) {
 func TestFormerFilesystem(t *testing.T) {
 	r := newRig(t)
 	r.device("v-1", 1<<20)
-	for _, r.formatted = range []string{"", "ext2"} {
-		r.ok(r.stageVolume("v-1", capability("ext2")))
-		_, filesystem, _ := r.options(r.staging("v-1"))
-		if filesystem != "ext2" || r.count("mkfs")+r.count("resize2fs") != 0 {
-			t.Errorf("mounted as %s after %v, want ext2 and neither format nor resize", filesystem, r.ran)
-		}
-		r.ok(r.unstageVolume("v-1"))
+	r.fails(r.stageVolume("v-1", capability("ext2")), codes.FailedPrecondition, "volumes are not formatted with ext2")
+	r.formatted = "ext2"
+	r.ok(r.stageVolume("v-1", capability("ext2")))
+	_, filesystem, _ := r.options(r.staging("v-1"))
+	if filesystem != "ext2" || r.count("mkfs")+r.count("resize2fs") != 0 {
+		t.Errorf("mounted as %s after %v, want ext2 and neither format nor resize", filesystem, r.ran)
 	}
 }
 
@@ -184,6 +184,9 @@ func TestUnreadableDeviceIsNotFormatted(t *testing.T) {
 	if n := r.count("mkfs"); n != 0 {
 		t.Errorf("programs %v, want no format", r.ran)
 	}
-	other := r.device("v-2", 1<<20)
-	r.fails(r.Devices.check("v-1", other), codes.Unavailable, "had the device "+other, "not formatted")
+	other, err := os.Open(r.device("v-2", 1<<20))
+	r.ok(err)
+	defer other.Close()
+	_, err = r.Devices.check("v-1", other)
+	r.fails(err, codes.Unavailable, "had the device "+other.Name(), "not formatted")
 }

@@ -16,6 +16,7 @@ import (
 	mount "k8s.io/mount-utils"
 	utilexec "k8s.io/utils/exec"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/csi/volume"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/loopdevice"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/roottest"
 )
@@ -34,6 +35,7 @@ func newDisks(t *testing.T) disks {
 	t.Helper()
 	roottest.Need(t, "blkid", "mkfs.ext2", "mkfs.ext4", "mkfs.xfs", "xfs_growfs", "e2fsck", "resize2fs", "mount", "cp")
 	d := disks{newRig(t), map[string]string{}, map[string]loopdevice.Device{}}
+	d.Devices.Nodes = DefaultNodes
 	d.Mounter = mount.NewSafeFormatAndMount(steps{mount.New(""), &d.programs}, utilexec.New())
 	return d
 }
@@ -44,8 +46,18 @@ func (d disks) attach(id, file string) {
 	device, err := loopdevice.Attach(file)
 	d.ok(err)
 	d.files[id], d.loops[id] = file, device
-	d.Cleanup(func() { d.ok(device.Detach()) })
-	d.ok(os.Symlink(device.Path, d.Devices.link(id)))
+	d.Cleanup(func() { d.ok(errors.Join(d.unstageVolume(id), device.Detach())) })
+	if d.Devices.Nodes != DefaultNodes {
+		d.node(device.Path)
+	}
+	// Loop devices have no serial number.
+	d.shows(device.Path, "serial", id)
+}
+
+// detach takes the device of a volume from the machine.
+func (d disks) detach(id string) {
+	d.Helper()
+	d.ok(os.RemoveAll(filepath.Join(d.Devices.Sys, filepath.Base(d.loops[id].Path))))
 }
 
 // add makes a volume with an empty disk.
@@ -77,7 +89,6 @@ func (d disks) growDisk(id string, size int64) {
 // use stages and publishes a volume for a pod, until the test ends.
 func (d disks) use(id, pod string, c *csi.VolumeCapability) (path string) {
 	d.Helper()
-	d.Cleanup(func() { d.ok(d.unstageVolume(id)) })
 	d.ok(d.stageVolume(id, c))
 	d.ok(d.publishVolume(id, pod, c, false))
 	d.Cleanup(func() { d.ok(d.unpublishVolume(id, pod)) })
@@ -195,19 +206,39 @@ func TestLargerCopyOfADisk(t *testing.T) {
 	}
 }
 
-// A disk without a filesystem is not formatted if that is forbidden, and one with data is never formatted.
+// A disk without a filesystem is not formatted if that is forbidden, and one with data is never formatted: neither with
+// another filesystem, nor if it has lost what blkid looks for, nor if it was a block volume.
 func TestDisksAreNotFormatted(t *testing.T) {
 	d := newDisks(t)
 	d.add("v-1")
-	request := &csi.NodeStageVolumeRequest{VolumeId: "v-1", StagingTargetPath: d.staging("v-1"),
-		VolumeCapability: capability("ext4"), VolumeContext: map[string]string{noFormat: "true"}}
-	_, err := d.NodeStageVolume(t.Context(), request)
-	d.fails(err, codes.Internal, "mounting volume v-1", "with filesystem ext4")
-	d.ok(os.WriteFile(filepath.Join(d.use("v-1", "pod-1", capability("ext4")), "file"), []byte("data"), 0o600))
-	d.end("v-1", "pod-1")
-	d.fails(d.stageVolume("v-1", capability("xfs")), codes.Internal, "with filesystem xfs")
-	d.use("v-1", "pod-2", capability("ext4"))
-	d.content(filepath.Join(d.target("pod-2"), "file"), "data")
+	d.fails(d.stageWith("v-1", capability("ext4"), map[string]string{volume.NoFormat: "true"}),
+		codes.FailedPrecondition, "volume v-1", volume.NoFormat)
+	for filesystem, offset := range map[string]int64{"ext4": 1080, "xfs": 0} { // of what blkid looks for
+		id, first, second, c := "v-"+filesystem, "first-"+filesystem, "second-"+filesystem, capability(filesystem)
+		d.add(id)
+		d.ok(os.WriteFile(filepath.Join(d.use(id, first, c), "file"), []byte("data"), 0o600))
+		d.end(id, first)
+		d.fails(d.stageVolume(id, capability("ext3")), codes.Internal, "with filesystem ext3")
+		lost := d.overwrite(id, offset, make([]byte, 4))
+		d.fails(d.stageVolume(id, c), codes.FailedPrecondition, d.loops[id].Path, "that is not zero is at offset")
+		d.overwrite(id, offset, lost)
+		d.content(filepath.Join(d.use(id, second, c), "file"), "data")
+	}
+	d.add("v-raw")
+	d.overwrite("v-raw", 1<<20-1, []byte("x"))
+	d.fails(d.stageVolume("v-raw", capability("ext4")), codes.FailedPrecondition, "at offset 1048575;")
+}
+
+// overwrite writes to the device of a volume, and returns what was there.
+func (d disks) overwrite(id string, offset int64, content []byte) []byte {
+	d.Helper()
+	device, err := os.OpenFile(d.loops[id].Path, os.O_RDWR|unix.O_SYNC, 0)
+	d.ok(err)
+	before := make([]byte, len(content))
+	_, reading := device.ReadAt(before, offset)
+	_, writing := device.WriteAt(content, offset)
+	d.ok(errors.Join(reading, writing, device.Close()))
+	return before
 }
 
 func TestBlockDeviceOfADisk(t *testing.T) {
@@ -241,7 +272,7 @@ func TestReadOnlyAndSingleMounts(t *testing.T) {
 	single.AccessMode.Mode = csi.VolumeCapability_AccessMode_SINGLE_NODE_SINGLE_WRITER
 	d.use("v-1", "pod-1", single)
 	d.fails(d.publishVolume("v-1", "pod-2", single, false), codes.FailedPrecondition, d.target("pod-1"))
-	d.ok(d.publishVolume("v-1", "pod-3", capability("ext4"), true))
+	d.ok(d.publishVolume("v-1", "pod-3", capability("ext4", "noatime,rw", "remount,rw"), true))
 	t.Cleanup(func() { d.ok(d.unpublishVolume("v-1", "pod-3")) })
 	if err := os.WriteFile(filepath.Join(d.target("pod-3"), "file"), nil, 0o600); !errors.Is(err, unix.EROFS) {
 		t.Errorf("writing: %v, want a read-only filesystem", err)

@@ -56,6 +56,40 @@ func TestSize(t *testing.T) {
 	}
 }
 
+// An expansion never changes a volume that has a size in the range already, and never makes one smaller.
+func TestExpandedSize(t *testing.T) {
+	for name, test := range map[string]struct {
+		required, limit, present int64
+		want                     int64 // 0: OutOfRange
+		text                     string
+	}{
+		"nothing":                 {0, 0, 10, 10, ""},
+		"only a limit":            {0, 12 * gib, 10, 10, ""},
+		"smaller":                 {5 * gib, 0, 10, 10, ""},
+		"the same":                {10 * gib, 10 * gib, 10, 10, ""},
+		"larger, rounded up":      {10*gib + 1, 11 * gib, 10, 11, ""},
+		"largest":                 {0, 0, MaxSize + 1, MaxSize + 1, ""},
+		"limit below present":     {0, 10*gib - 1, 10, 0, "the volume has 10737418240 already"},
+		"smaller with a limit":    {5 * gib, 6 * gib, 10, 0, "do not become smaller"},
+		"limit after rounding":    {10*gib + 1, 11*gib - 1, 10, 0, "sizes are whole GiB"},
+		"required above limit":    {12 * gib, 11 * gib, 10, 0, "not above the limit"},
+		"negative":                {-1, 0, 10, 0, "-1 bytes are required"},
+		"too large":               {MaxSize*gib + 1, 0, 10, 0, "volumes have at most 16384 GiB"},
+		"larger than the largest": {math.MaxInt64, 0, MaxSize + 1, 0, "volumes have at most"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := ExpandedSize(&csi.CapacityRange{RequiredBytes: test.required, LimitBytes: test.limit},
+				test.present)
+			if got != test.want || (err == nil) != (test.want > 0) {
+				t.Errorf("%d, %v, want %d", got, err, test.want)
+			}
+			if err != nil && (status.Code(err) != codes.OutOfRange || !strings.Contains(err.Error(), test.text)) {
+				t.Errorf("%v, want OutOfRange with %q", err, test.text)
+			}
+		})
+	}
+}
+
 // A size is never below what is required or the source, and never above the limit or the largest size; and if there is
 // such a size, it is found.
 func FuzzSize(f *testing.F) {

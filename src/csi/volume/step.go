@@ -115,10 +115,10 @@ func Ready(v resource.Volume, now time.Time) (Step, error) {
 // resized.
 func Expand(v resource.Volume, size int64, resizable bool) (Step, error) {
 	switch {
-	case v.Size >= size:
-		return Done, nil
 	case v.Deleting():
 		return Done, status.Errorf(codes.NotFound, "volume %s is being deleted", v.ID)
+	case v.Size >= size:
+		return Done, nil
 	case v.Status == resource.VolumeFailed:
 		return Done, failed(v)
 	case !resizable:

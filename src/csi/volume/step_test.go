@@ -192,6 +192,9 @@ func TestExpand(t *testing.T) {
 		"deleting": {
 			volumeIn(resource.StatusDeleting), 11, false, outcome{code: codes.NotFound, text: "being deleted"},
 		},
+		"deleting and large enough": {
+			volumeIn(resource.StatusDeleting), 10, false, outcome{code: codes.NotFound, text: "being deleted"},
+		},
 		"failed": {
 			volumeIn(resource.VolumeFailed), 11, false,
 			outcome{code: codes.FailedPrecondition, text: "ask the cloud's support"},

@@ -41,13 +41,13 @@ func (srv *Server) alternative(operation string) string {
 	return `; write it like "POST *" or "* /v1/machines/{id}"`
 }
 
-// creates says whether an operation makes an object: it adds to a list.
+// creates reports whether an operation makes an object: it adds to a list.
 func (srv *Server) creates(operation string) bool {
 	path, posts := strings.CutPrefix(operation, "POST ")
 	return posts && slices.Contains(srv.known, "GET "+path)
 }
 
-// lists says whether an operation reads a list, if it reads: it ends in the name
+// lists reports whether an operation reads a list, if it reads: it ends in the name
 // of a collection, or there is a longer one for a single object.
 func (srv *Server) lists(operation string) bool {
 	return !strings.HasSuffix(operation, "}") || slices.ContainsFunc(srv.known, func(longer string) bool {

@@ -121,7 +121,7 @@ func (c *call) restored(v *state.Volume, ref *string) (*state.VolumeSnapshot, er
 	return s, s.Restorable(v, c.now)
 }
 
-// admitVolume says whether there may be a new volume of a size.
+// admitVolume reports whether there may be a new volume of a size.
 func (c *call) admitVolume(field string, size int) error {
 	if err := state.CheckVolumeSize(field, size); err != nil {
 		return err

@@ -54,7 +54,7 @@ func (s Scopes) equal(other Scopes) bool {
 	return (s == nil) == (other == nil) && slices.Equal(s, other)
 }
 
-// Check says whether a request is within the scopes. Who may write may read.
+// Check reports whether a request is within the scopes. Who may write may read.
 func (s Scopes) Check(method string) error {
 	reads := method == http.MethodGet || method == http.MethodHead
 	if s == nil || slices.Contains(s, scopeWrite) || reads && slices.Contains(s, scopeRead) {

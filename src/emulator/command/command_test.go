@@ -94,6 +94,33 @@ func start(t *testing.T, args ...string) started {
 	}
 }
 
+// TestReadyFileThatCannotBeReplaced: a file of the user is neither removed nor replaced. One that is empty, or that an
+// emulator left which was killed, is replaced.
+func TestReadyFileThatCannotBeReplaced(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	for _, content := range []string{"mine", `{"name": "mine"}`} {
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		err := execute(t.Context(), t, &bytes.Buffer{}, &bytes.Buffer{}, "--listen=127.0.0.1:x", "--ready-file="+path)
+		if err == nil || !strings.Contains(err.Error(), "--ready-file="+path) ||
+			!strings.Contains(err.Error(), "move it away") {
+			t.Errorf("error %v, want what to do about the file", err)
+		}
+		if got, err := os.ReadFile(path); err != nil || string(got) != content {
+			t.Errorf("the file has %q, %v", got, err)
+		}
+	}
+	for _, content := range []string{"", `{"endpoint": "http://127.0.0.1:1"}`} {
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := replaceable(path); err != nil {
+			t.Errorf("a file with %q: %v", content, err)
+		}
+	}
+}
+
 // logged is a log that can be read while it is written.
 type logged struct {
 	mu   sync.Mutex

@@ -67,6 +67,9 @@ func describe(seed emulator.Seed, at places) Ready {
 func (o *options) serve(ctx context.Context, api *emulator.Emulator, ready Ready, out io.Writer,
 	log *slog.Logger) error {
 	// One left by a run that was killed would mislead whoever waits for ours.
+	if err := replaceable(o.readyFile); err != nil {
+		return err
+	}
 	if err := retract(o.readyFile); err != nil {
 		return err
 	}
@@ -175,6 +178,41 @@ func writeReady(path string, ready Ready) error {
 	}
 	if err != nil {
 		return fmt.Errorf("writing the ready file: %w", errors.Join(err, os.Remove(file.Name())))
+	}
+	return nil
+}
+
+// replaceable returns an error if a file is there that is neither empty nor a ready file: it is not removed for one.
+func replaceable(path string) error {
+	info, err := os.Stat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("it is not a regular file")
+	}
+	if err == nil && info.Size() > 0 {
+		err = checkReady(path)
+	}
+	if err != nil {
+		return fmt.Errorf("--ready-file=%s: it is not the ready file of an emulator and was not changed: %w; move it "+
+			"away, or use another file", path, err)
+	}
+	return nil
+}
+
+// checkReady returns an error if the content of a file is not that of a ready file.
+func checkReady(path string) error {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	var earlier Ready
+	if err := json.Unmarshal(content, &earlier); err != nil {
+		return err
+	}
+	if earlier.Endpoint == "" {
+		return errors.New("it has no endpoint")
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -79,7 +80,7 @@ func TestWrongSwitchesAreNotDamage(t *testing.T) {
 func TestStateThatCannotBeUsed(t *testing.T) {
 	damaged := filepath.Join(t.TempDir(), "state.yaml")
 	const content = "organisations:\n- name: \"\"\n...\n"
-	if err := os.WriteFile(damaged, []byte(content), 0o600); err != nil {
+	if err := errors.Join(os.WriteFile(damaged, []byte(content), 0o600), os.Chmod(damaged, 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	newer := filepath.Join(t.TempDir(), "newer.yaml")
@@ -94,6 +95,9 @@ func TestStateThatCannotBeUsed(t *testing.T) {
 	}
 	if got, err := os.ReadFile(damaged); err != nil || string(got) != content {
 		t.Errorf("the damaged file has %q, %v", got, err)
+	}
+	if info, err := os.Stat(damaged); err != nil || info.Mode().Perm() != 0o644 {
+		t.Errorf("the damaged file has mode %v, %v, want that it is unchanged", info.Mode(), err)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// marshals says whether a type has a JSON form of its own.
+// marshals reports whether a type has a JSON form of its own.
 func marshals(t reflect.Type) bool {
 	if t.Kind() == reflect.Interface {
 		return false

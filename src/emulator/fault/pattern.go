@@ -2,7 +2,7 @@ package fault
 
 import "strings"
 
-// glob says whether a text is like a pattern, in which an asterisk stands for
+// glob reports whether a text is like a pattern, in which an asterisk stands for
 // any text. An empty pattern is like everything.
 func glob(pattern, text string) bool {
 	parts := strings.Split(pattern, "*")
@@ -23,5 +23,5 @@ func glob(pattern, text string) bool {
 	return strings.HasSuffix(text, parts[last])
 }
 
-// Covers says whether the rule is meant for an operation, whatever the path.
+// Covers reports whether the rule is meant for an operation, whatever the path.
 func (r Rule) Covers(operation string) bool { return glob(r.Operation, operation) }

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const body = `[{"id":1},{"id":2},{"id":3},{"id":4},{"id":5}]`
 
-// target is a handler that says whether it was called, and with what.
+// target is a handler that reports whether it was called, and with what.
 type target struct {
 	mu sync.Mutex
 	seen

@@ -171,7 +171,7 @@ func (e *entry) matches(operation string, r *http.Request, now time.Time) bool {
 	return age >= e.From && (e.Until == 0 || age < e.Until) && e.Covers(operation) && glob(e.Path, r.URL.Path)
 }
 
-// due says whether a matching call is to be disturbed, before Count. It draws
+// due reports whether a matching call is to be disturbed, before Count. It draws
 // for every call behind Skip, whatever other rules do.
 func (e *entry) due() bool {
 	if e.matched <= e.Skip {
@@ -181,7 +181,7 @@ func (e *entry) due() bool {
 	return certain || e.chance.Float64() < e.Probability
 }
 
-// applies says whether a kind of fault makes sense for a call.
+// applies reports whether a kind of fault makes sense for a call.
 func (s *Set) applies(kind Kind, operation string, r *http.Request) bool {
 	switch kind {
 	case Quota:

@@ -26,7 +26,7 @@ type failureMode struct {
 	ends end
 	// only says which calls it can apply to, by what is known beforehand; nil for all.
 	only func(call) bool
-	// matters says whether it makes a difference to a call that, undisturbed, was
+	// matters reports whether it makes a difference to a call that, undisturbed, was
 	// answered like this; nil for all.
 	matters func(call) bool
 }
@@ -129,7 +129,7 @@ func posts(c call) bool { return c.method == http.MethodPost && c.write() }
 // creates says that the call made an object.
 func creates(c call) bool { return c.status == http.StatusCreated }
 
-// appliesTo says whether it makes a difference to a call that went like this.
+// appliesTo reports whether it makes a difference to a call that went like this.
 func (m *failureMode) appliesTo(c call) bool {
 	return (m.only == nil || m.only(c)) && (m.matters == nil || m.matters(c))
 }

@@ -94,7 +94,7 @@ func usable(public crypto.PublicKey) error {
 	return fmt.Errorf("a %T is neither an RSA nor an ECDSA key", public)
 }
 
-// fits says whether the key is of the kind that an algorithm uses.
+// fits reports whether the key is of the kind that an algorithm uses.
 func (k Key) fits(algorithm string) bool {
 	switch k.Public.(type) {
 	case *rsa.PublicKey:

@@ -150,7 +150,7 @@ func (d *disk) release() error {
 	if d.link == "" {
 		return nil
 	}
-	if err := os.Remove(d.link); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := errors.Join(os.RemoveAll(d.description()), os.RemoveAll(d.link)); err != nil {
 		return fmt.Errorf("removing the link to a block device: %w", err)
 	}
 	if err := d.device.Detach(); err != nil {
@@ -178,12 +178,20 @@ func (d *disks) attach(v traffic.Volume, folder string) error {
 	if err != nil {
 		return fmt.Errorf("attaching volume %s: %w", v.Identity, err)
 	}
-	link := filepath.Join(folder, diskLink+v.Identity)
-	if err := os.Symlink(device.Path, link); err != nil {
-		return errors.Join(fmt.Errorf("attaching volume %s: %w", v.Identity, err), device.Detach())
+	now.device, now.link = device, filepath.Join(folder, diskLink+v.Identity)
+	err = errors.Join(os.Mkdir(now.description(), 0o755),
+		os.WriteFile(filepath.Join(now.description(), "serial"), []byte(v.Identity), 0o644),
+		os.Symlink(device.Path, now.link))
+	if err != nil {
+		return errors.Join(fmt.Errorf("attaching volume %s: %w", v.Identity, err), now.release())
 	}
-	now.device, now.link = device, link
 	return nil
+}
+
+// description is the folder with the serial number of an attached volume's device, as in /sys/class/block: loop devices
+// have none there.
+func (d *disk) description() string {
+	return filepath.Join(filepath.Dir(d.link), filepath.Base(d.device.Path))
 }
 
 // drop removes the volumes and snapshots that are no longer described.

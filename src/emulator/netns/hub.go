@@ -41,7 +41,7 @@ const hubRules = `
 type hub struct {
 	space *space
 	// client is the namespace from which load balancers and machines are reached;
-	// own says whether it is the plane's.
+	// own reports whether it is the plane's.
 	client *space
 	own    bool
 	link   string

@@ -263,7 +263,7 @@ func otherwise(source, to netip.Addr) netip.Addr {
 	return unspecified(to)
 }
 
-// reaches says whether a namespace reaches an address with TCP.
+// reaches reports whether a namespace reaches an address with TCP.
 func (c *cloud) reaches(from *namespace.Namespace, to netip.Addr, port uint16, want bool) {
 	c.t.Helper()
 	wait := timeLimit

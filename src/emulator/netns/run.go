@@ -104,7 +104,7 @@ func take(path string) (*os.File, error) {
 	return file, nil
 }
 
-// replaced says whether a path is no longer that of a file: whoever had it
+// replaced reports whether a path is no longer that of a file: whoever had it
 // locked before has removed it, and another run may have begun.
 func replaced(file *os.File, path string) bool {
 	mine, err := file.Stat()

@@ -74,7 +74,7 @@ func (t Traits) With(key string, values ...string) Traits {
 	return append(t, added)
 }
 
-// allows says whether an object with these traits passes a filter.
+// allows reports whether an object with these traits passes a filter.
 func (t Traits) allows(key, value string) bool {
 	known := false
 	for i := range t {
@@ -113,7 +113,7 @@ func (f Filter) Matches(labels map[string]string, of func() Traits) bool {
 	return true
 }
 
-// Subset says whether labels contain everything of selector, which must not be
+// Subset reports whether labels contain everything of selector, which must not be
 // empty.
 func Subset(selector, labels map[string]string) bool {
 	if len(selector) == 0 {

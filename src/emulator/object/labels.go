@@ -73,7 +73,7 @@ func isName(text string, qualified bool) bool {
 	return !slices.ContainsFunc(parts, func(part string) bool { return !isLabel(part, isAlnum, "._-") })
 }
 
-// isLabel says whether a text is made of characters, with others allowed between.
+// isLabel reports whether a text is made of characters, with others allowed between.
 func isLabel(text string, good func(byte) bool, between string) bool {
 	if text == "" || !good(text[0]) || !good(text[len(text)-1]) {
 		return false

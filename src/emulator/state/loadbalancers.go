@@ -27,7 +27,7 @@ func (lb *Loadbalancer) Status(now time.Time) string {
 	return lb.At(now).String()
 }
 
-// Creating says whether the load balancer has no address and no traffic yet.
+// Creating reports whether the load balancer has no address and no traffic yet.
 func (lb *Loadbalancer) Creating(now time.Time) bool {
 	return lb.At(now) == object.Creating || lb.Active() && lb.Held == object.Creating.String()
 }

@@ -35,7 +35,7 @@ func (m *Machine) State(now time.Time) string {
 	return StateRunning
 }
 
-// Status is the provisioning status: unlike the state it says whether a new
+// Status is the provisioning status: unlike the state it reports whether a new
 // machine is there yet.
 func (m *Machine) Status(now time.Time) string {
 	switch phase := m.At(now); {
@@ -224,7 +224,7 @@ func reserveAll(s *Subnet, addresses []netip.Addr) error {
 	return err
 }
 
-// spans says whether all addresses are in the subnet.
+// spans reports whether all addresses are in the subnet.
 func (s *Subnet) spans(addresses []netip.Addr) bool {
 	return !slices.ContainsFunc(addresses, func(addr netip.Addr) bool {
 		for _, pool := range s.Pools {

@@ -212,7 +212,7 @@ func FindQuota(name string) (QuotaKind, error) {
 	return QuotaKind{}, apierror.NotFound("quota", name)
 }
 
-// Admit says whether the organisation may have one more of a kind of object.
+// Admit reports whether the organisation may have one more of a kind of object.
 func (o *Organisation) Admit(name string) error {
 	kind, err := FindQuota(name)
 	if err != nil {
@@ -221,7 +221,7 @@ func (o *Organisation) Admit(name string) error {
 	return o.admitAfter(kind, o.Owner().usage(kind), 1)
 }
 
-// AdmitMore says whether the organisation may have so much more of a kind.
+// AdmitMore reports whether the organisation may have so much more of a kind.
 func (o *Organisation) AdmitMore(name string, more int) error {
 	kind, err := FindQuota(name)
 	if err != nil {

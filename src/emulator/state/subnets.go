@@ -215,7 +215,7 @@ func (s *Subnet) seedRanges(in *seed.Subnet, ended bool) error {
 	return nil
 }
 
-// Within says whether a prefix lies in one of the others.
+// Within reports whether a prefix lies in one of the others.
 func Within(prefix netip.Prefix, outer []netip.Prefix) bool {
 	for _, o := range outer {
 		if o.Bits() <= prefix.Bits() && o.Contains(prefix.Addr()) {

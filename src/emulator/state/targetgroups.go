@@ -100,7 +100,7 @@ func (g *TargetGroup) Detach(a *Attachment) {
 }
 
 // selectMachine attaches or detaches a machine according to the group's
-// selector, and says whether that changed anything.
+// selector, and reports whether that changed anything.
 func (g *TargetGroup) selectMachine(m *Machine, now time.Time) bool {
 	a, attached := g.Attachments.Find(m.Identity)
 	wanted := m.Active() && m.Subnet.VPC == g.VPC && object.Subset(g.Selector, m.Labels)

@@ -21,15 +21,18 @@ type File struct {
 	written []byte
 }
 
-// Open locks a state file, which need not exist, and removes what a process that was killed left beside it. Of a
-// symbolic link, it uses the file that the link leads to. Only this user can read the file from now on.
+// Open locks a state file, which need not exist. Of a symbolic link, it uses the file that the link leads to. It
+// creates only the lock beside the file: what exists may not be of an emulator, and is not changed before Write.
 func Open(path string) (*File, error) {
 	target, err := resolve(path)
 	if err != nil {
 		return nil, fmt.Errorf("--state=%s: %w; use the path of a file in a folder that this user can write to", path,
 			err)
 	}
-	lock, err := os.OpenFile(target+".lock", os.O_RDWR|os.O_CREATE, 0o600)
+	if err := checkStaged(target); err != nil {
+		return nil, fmt.Errorf("--state=%s: %w", path, err)
+	}
+	lock, err := os.OpenFile(lockOf(target), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("--state=%s: locking it: %w; use a path in a folder that this user can "+
 			"write to", path, err)
@@ -38,15 +41,29 @@ func Open(path string) (*File, error) {
 		return nil, errors.Join(fmt.Errorf("--state=%s: locking it: %w; stop the other emulator that uses the "+
 			"file, or use another file", path, err), lock.Close())
 	}
-	f := &File{path: target, lock: lock}
-	if err := f.discard(); err != nil {
-		return nil, errors.Join(fmt.Errorf("--state=%s: removing what an earlier process left: %w", path, err),
-			lock.Close())
-	}
-	return f, nil
+	return &File{path: target, lock: lock}, nil
 }
 
-// resolve returns the file that a path leads to, and takes it from other users.
+// lockOf is the name of the lock of a state file. It stays when the emulator ends.
+func lockOf(path string) string { return path + ".lock" }
+
+// stagedOf is the name of a state that is not complete yet. There is one at most, because of the lock.
+func stagedOf(path string) string { return path + ".new" }
+
+// checkStaged returns an error if Write would remove a file that no emulator has made: there was none, because there is
+// no lock.
+func checkStaged(path string) error {
+	if _, err := os.Lstat(lockOf(path)); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if _, err := os.Lstat(stagedOf(path)); err != nil {
+		return nil //nolint:nilerr // it does not exist, or opening the lock says what is wrong with the folder
+	}
+	return fmt.Errorf("%s exists, and it is not of an emulator: each new state would replace it; move it away, or use "+
+		"another file", stagedOf(path))
+}
+
+// resolve returns the file that a path leads to.
 func resolve(path string) (string, error) {
 	target, err := filepath.EvalSymlinks(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -62,10 +79,7 @@ func resolve(path string) (string, error) {
 	if !info.Mode().IsRegular() {
 		return "", errors.New("it is not a regular file")
 	}
-	if info.Mode().Perm()&0o077 == 0 {
-		return target, nil
-	}
-	return target, os.Chmod(target, 0o600)
+	return target, nil
 }
 
 // missing returns the file that is to be made for a path: the path itself, or what it leads to as a symbolic link.
@@ -113,19 +127,20 @@ func (f *File) Damaged(reason error) error {
 		"start with a new state", f.path, reason)
 }
 
-// Write replaces the state, unless it is the same.
+// Write replaces the state, unless it is the same, and removes what a process that was killed left beside it. Only this
+// user can read the file from now on.
 func (f *File) Write(state seed.Seed) error {
 	var content bytes.Buffer
 	err := seed.Write(&content, state)
-	if err == nil && bytes.Equal(content.Bytes(), f.written) {
-		return nil
-	}
-	var name string
 	if err == nil {
-		name, err = f.stage(content.Bytes())
+		err = f.discard()
 	}
-	if err == nil {
-		err = f.replace(name)
+	switch {
+	case err != nil:
+	case bytes.Equal(content.Bytes(), f.written):
+		err = f.hide()
+	default:
+		err = f.put(content.Bytes())
 	}
 	if err != nil {
 		return fmt.Errorf("--state=%s: writing it: %w; free space, or make its folder writable", f.path, err)
@@ -134,12 +149,30 @@ func (f *File) Write(state seed.Seed) error {
 	return nil
 }
 
-// staged is the name of a state that is not complete yet. There is one at most, because of the lock.
-func (f *File) staged() string { return f.path + ".new" }
+// hide takes the file from other users, because it has credentials.
+func (f *File) hide() error {
+	info, err := os.Stat(f.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // somebody has removed it, and the next change creates it
+		return nil
+	case err != nil || info.Mode().Perm()&0o077 == 0:
+		return err
+	}
+	return os.Chmod(f.path, 0o600)
+}
+
+// put replaces the content of the file.
+func (f *File) put(content []byte) error {
+	name, err := f.stage(content)
+	if err != nil {
+		return err
+	}
+	return f.replace(name)
+}
 
 // discard removes a state that was not completed.
 func (f *File) discard() error {
-	if err := os.Remove(f.staged()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(stagedOf(f.path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
@@ -147,10 +180,7 @@ func (f *File) discard() error {
 
 // stage writes content to a new file in the same folder, and to the disk. Only this user can read it.
 func (f *File) stage(content []byte) (name string, err error) {
-	name = f.staged()
-	if err := f.discard(); err != nil {
-		return "", err
-	}
+	name = stagedOf(f.path)
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return "", err

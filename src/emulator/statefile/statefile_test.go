@@ -72,8 +72,12 @@ func TestKilledBeforeTheRename(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if next := open(t, path); slug(t, next) != state.Organisations[0].Slug {
+	next := open(t, path)
+	if slug(t, next) != state.Organisations[0].Slug {
 		t.Error("the older state was lost")
+	}
+	if err := next.Write(state); err != nil {
+		t.Fatal(err)
 	}
 	if _, err := os.Stat(left); !os.IsNotExist(err) {
 		t.Errorf("%s is still there: %v", left, err)
@@ -95,7 +99,25 @@ func TestOtherFilesStay(t *testing.T) {
 	}
 }
 
-// TestLink: two names of one file are one file, with one lock, that other users cannot read.
+// TestOtherNewFileStays: without a lock there was no emulator, so that a file with the name of the next state is the
+// user's.
+func TestOtherNewFileStays(t *testing.T) {
+	folder := t.TempDir()
+	path := filepath.Join(folder, "state.yaml")
+	if err := os.WriteFile(path+".new", []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := Open(path); err == nil || !strings.Contains(err.Error(), path+".new exists") ||
+		!strings.Contains(err.Error(), "move it away") {
+		t.Errorf("%v, %v, want what to do about the file", f, err)
+	}
+	if files, err := os.ReadDir(folder); err != nil || len(files) != 1 {
+		t.Errorf("files %v, %v, want that of the user", files, err)
+	}
+}
+
+// TestLink: two names of one file are one file, with one lock, that other users cannot read after it was found to be a
+// state.
 func TestLink(t *testing.T) {
 	folder := t.TempDir()
 	target, link := filepath.Join(folder, "state.yaml"), filepath.Join(folder, "link.yaml")
@@ -113,6 +135,13 @@ func TestLink(t *testing.T) {
 		t.Fatal(err)
 	}
 	second, state := open(t, link), seed.Default()
+	got := slug(t, second)
+	if info, err := os.Stat(target); err != nil || info.Mode().Perm() != 0o644 {
+		t.Errorf("mode %v, %v, want that it is unchanged", info.Mode(), err)
+	}
+	if err := second.Write(state); err != nil || got != state.Organisations[0].Slug {
+		t.Errorf("organisation %q, %v", got, err)
+	}
 	if info, err := os.Stat(target); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, %v, want 0600, because the file has credentials", info.Mode(), err)
 	}
@@ -165,7 +194,7 @@ func TestDamagedFilesStay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "state.yaml")
-			if err := os.WriteFile(path, []byte(test.content), 0o600); err != nil {
+			if err := errors.Join(os.WriteFile(path, []byte(test.content), 0o600), os.Chmod(path, 0o644)); err != nil {
 				t.Fatal(err)
 			}
 			_, _, err := open(t, path).Read()
@@ -175,6 +204,9 @@ func TestDamagedFilesStay(t *testing.T) {
 			}
 			if content, err := os.ReadFile(path); err != nil || string(content) != test.content {
 				t.Errorf("the file has %q, %v", content, err)
+			}
+			if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o644 {
+				t.Errorf("mode %v, %v, want that it is unchanged", info.Mode(), err)
 			}
 		})
 	}

@@ -154,7 +154,7 @@ type NodePoolInput struct {
 	AvailabilityZone          string   `json:"availabilityZone"`
 	KubernetesVersionIdentity string   `json:"kubernetesVersionIdentity"`
 	SecurityGroupAttachments  []string `json:"securityGroupAttachments"`
-	// Replicas says whether NodePoolSettings have a number that was sent.
+	// Replicas reports whether NodePoolSettings have a number that was sent.
 	Replicas *int `json:"replicas"`
 }
 

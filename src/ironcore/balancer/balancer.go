@@ -21,7 +21,9 @@ type Config struct {
 	UID       *cloud.ClusterUID
 	Namespace string // of the objects in IronCore
 	Network   string // the network of the machines
-	Prefix    string // the parent of the addresses of internal load balancers; "" if there is none
+	// Prefix and PrefixIPv6 are the parents of the IPv4 and IPv6 addresses of internal load balancers; "" if there is
+	// none.
+	Prefix, PrefixIPv6 string
 	// Selector means that IronCore chooses the destinations, by the label of network interfaces.
 	Selector bool
 }
@@ -40,6 +42,8 @@ type Observed struct {
 	// MachineOf is the name of the machine of each network interface that is a destination now, by the name of the
 	// interface. Interfaces that do not exist have no entry.
 	MachineOf map[string]string
+	// Selecting means that IronCore chooses the destinations of another load balancer in the network.
+	Selecting bool
 }
 
 // Names returns the names that the load balancer of a Service may have, the preferred one first. A legacy name contains
@@ -63,6 +67,7 @@ type Request struct {
 const (
 	reasonSettings   = "UnsupportedSetting"
 	reasonAnnotation = "InvalidAnnotation"
+	reasonImmutable  = "ImmutableSetting"
 	reasonInterface  = "NoNetworkInterface"
 	// reasonAnotherCluster: the load balancer of the Service has the UID of another cluster.
 	reasonAnotherCluster = "LoadBalancerOfAnotherCluster"
@@ -74,38 +79,47 @@ func Compare(c Config, r Request) (cloud.Comparison, error) {
 	actual, err := ownLoadBalancer(c, r.Service, r.Observed.LoadBalancers)
 	switch {
 	case errors.Is(err, errAnotherCluster):
-		return cloud.Comparison{Exists: true, Refused: cloud.AlreadyReported(err), Notices: []cloud.Notice{
-			{Topic: cloud.Settings, Reason: reasonAnotherCluster, Message: err.Error()}}}, nil
+		notice := cloud.Notice{Topic: cloud.Settings, Reason: reasonAnotherCluster, Message: err.Error()}
+		return cloud.Comparison{Exists: true, Refused: cloud.Reason{Err: err, Reported: true},
+			Notices: []cloud.Notice{notice}}, nil
 	case err != nil:
 		return cloud.Comparison{}, err
 	}
-	targets, asked := r.targets(actual), newAnnotations().read(r.Service)
-	found := cloud.Comparison{Exists: actual != nil, Machines: targets.Identities, LeftOut: targets.Incomplete,
+	targets, asked := r.targets(actual), newAnnotations().read(r.Service).keepPublic(r.Service, actual)
+	found := cloud.Comparison{Exists: actual != nil,
+		Targets: cloud.Choice{Machines: targets.machines, LeftOut: targets.incomplete},
 		Notices: slices.Concat(asked.notices, unsupported(c, r.Service, asked, actual), interfaceNotices(c, r))}
 	describe(&found, actual)
+	wanted, err := specOf(c, r.Service, asked.internal, actual)
 	if actual != nil && actual.DeletionTimestamp != nil {
+		if cmp.Or(asked.refused, err) == nil {
+			found.Notices = append(found.Notices, recreationNotices(r.Service, actual, wanted)...)
+		}
 		return found, nil
 	}
-	wanted, err := specOf(c, r.Service, asked.internal, actual)
 	if err != nil {
 		found.Notices = append(found.Notices, cloud.Notice{Topic: cloud.Settings, Reason: reasonAnnotation,
 			Message: err.Error()})
 	}
 	refused := cmp.Or(asked.refused, err)
 	if refused != nil {
-		refused = cloud.UntilChanged(cloud.AlreadyReported(refused))
+		refused = cloud.Reason{Err: refused, Until: cloud.ServiceChanges, Reported: true}
 	} else {
-		found.Plan, refused = c.planLoadBalancer(r.Service, actual, wanted)
+		found.Plan, refused = c.planLoadBalancer(r, actual, wanted)
+	}
+	if refused == nil && recreation(actual, wanted) != "" {
+		found.Plan = planRecreation(actual, wanted)
+		found.Notices = append(found.Notices, recreationNotices(r.Service, actual, wanted)...)
+		return found, nil
 	}
 	// The targets follow the Nodes, even if something else cannot be changed. Those of a load balancer in another
-	// network cannot be in the cluster's.
-	follows := actual != nil && actual.Spec.NetworkRef.Name == c.Network
+	// network cannot be in the cluster's, and those that IronCore chooses would be replaced at once.
+	follows := actual != nil && actual.Spec.NetworkRef.Name == c.Network && !label.SelectsInterfaces(actual)
 	if refused != nil && follows {
 		wanted.IPFamilies = actual.Spec.IPFamilies
 	}
 	if !c.Selector && (refused == nil || follows) {
-		routing, err := c.planRouting(r, actual, wanted.IPFamilies, targets)
-		found.Plan = append(found.Plan, routing...)
+		found.Plan, err = c.addRouting(r, actual, found.Plan, wanted.IPFamilies, targets)
 		if refused == nil {
 			refused = err
 		}
@@ -199,19 +213,29 @@ func describe(found *cloud.Comparison, actual *networkingv1alpha1.LoadBalancer) 
 	case actual == nil:
 		return
 	case actual.DeletionTimestamp != nil:
-		found.State, found.Wait = stateDeleting, waitFor(actual, stateDeleting,
+		found.Balancer.State, found.Wait = stateDeleting, waitFor(actual, stateDeleting,
 			"IronCore deletes it, and a finalizer holds it until this has finished")
 		return
 	case len(actual.Status.IPs) == 0:
-		found.State, found.Wait = stateCreating, waitFor(actual, stateCreating, "IronCore has not assigned an address")
+		found.Balancer.State = stateCreating
+		found.Wait = waitFor(actual, stateCreating, "IronCore has not assigned an address")
+		return
+	case isInternal(actual) && len(actual.Status.IPs) < len(actual.Spec.IPFamilies):
+		found.Balancer.State, found.Wait = stateCreating, waitFor(actual, stateCreating, fmt.Sprintf(
+			"IronCore has assigned only %v of the addresses of the IP families %v. Its Prefix for the other one may "+
+				"be of another family, or have no free address", actual.Status.IPs, actual.Spec.IPFamilies))
 		return
 	}
-	found.State = stateReady
+	found.Balancer.State = stateReady
 	mode := corev1.LoadBalancerIPModeVIP
 	for _, ip := range actual.Status.IPs {
-		found.Status.Ingress = append(found.Status.Ingress,
+		found.Balancer.Status.Ingress = append(found.Balancer.Status.Ingress,
 			corev1.LoadBalancerIngress{IP: ip.String(), IPMode: &mode})
 	}
+}
+
+func isInternal(balancer *networkingv1alpha1.LoadBalancer) bool {
+	return balancer.Spec.Type == networkingv1alpha1.LoadBalancerTypeInternal
 }
 
 func waitFor(actual *networkingv1alpha1.LoadBalancer, status, why string) *cloud.Wait {

@@ -14,13 +14,18 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/list"
 )
 
-// targets returns the targets whose machines can be destinations, over those that are destinations now: a machine
-// whose network interface is not available stays if it is a destination, and is not added otherwise. The same is true
-// of machines that do not exist, if these are most of the machines of the Nodes: the list of machines is not believed
-// then.
-func (r Request) targets(balancer *networkingv1alpha1.LoadBalancer) cloud.Targets {
+// selection is the machines that should be destinations. Incomplete means that there may be others.
+type selection struct {
+	machines   []string
+	incomplete bool
+}
+
+// targets returns the machines that can be destinations, over those that are destinations now: a machine whose network
+// interface is not available stays if it is a destination, and is not added otherwise. The same is true of machines
+// that do not exist, if these are most of the machines of the Nodes: the list of machines is not believed then.
+func (r Request) targets(balancer *networkingv1alpha1.LoadBalancer) selection {
 	var usable, unknown, missing []string
-	for _, machine := range r.Targets.Machines() {
+	for _, machine := range cloud.MachinesOf(r.Targets.Serving, r.Targets.Joining) {
 		interfaces, exists := r.Observed.Interfaces[machine]
 		switch {
 		case slices.ContainsFunc(interfaces, IsUsable):
@@ -35,10 +40,10 @@ func (r Request) targets(balancer *networkingv1alpha1.LoadBalancer) cloud.Target
 		unknown = slices.Sorted(slices.Values(append(unknown, missing...)))
 	}
 	targets := r.Targets.Only(usable, unknown)
-	if balancer != nil {
-		targets.Identities = targets.Over(r.destinationMachines(r.Observed.Routings[balancer.Name]))
+	if balancer == nil {
+		return selection{cloud.MachinesOf(targets.Serving), targets.Incomplete()}
 	}
-	return targets
+	return selection{targets.Over(r.destinationMachines(r.Observed.Routings[balancer.Name])), targets.Incomplete()}
 }
 
 // IsUsable reports whether a network interface can be a destination: IronCore needs its provider ID to find its
@@ -74,9 +79,9 @@ func (r Request) machineOf(destination networkingv1alpha1.LoadBalancerDestinatio
 // balancer, sorted and without duplicates. A machine whose network interfaces are not usable now keeps the destinations
 // that it has.
 func (r Request) destinations(routing *networkingv1alpha1.LoadBalancerRouting, families []corev1.IPFamily,
-	targets cloud.Targets) []networkingv1alpha1.LoadBalancerDestination {
+	targets selection) []networkingv1alpha1.LoadBalancerDestination {
 	desired := []networkingv1alpha1.LoadBalancerDestination{}
-	for _, machine := range targets.Identities {
+	for _, machine := range targets.machines {
 		addresses := destinationsOf(r.Observed.Interfaces[machine], families)
 		if len(addresses) == 0 && routing != nil {
 			for _, one := range routing.Destinations {
@@ -88,7 +93,7 @@ func (r Request) destinations(routing *networkingv1alpha1.LoadBalancerRouting, f
 		desired = append(desired, addresses...)
 	}
 	// Destinations are never removed because nothing is known of the targets.
-	if len(desired) == 0 && targets.Incomplete && routing != nil {
+	if len(desired) == 0 && targets.incomplete && routing != nil {
 		desired = append(desired, routing.Destinations...)
 	}
 	return slices.CompactFunc(sortedDestinations(desired), equalDestinations)
@@ -166,9 +171,9 @@ func addressesOnlyIn(destinations, others []networkingv1alpha1.LoadBalancerDesti
 // interfaceNotices returns a notice about machines that have no network interface in the network of the cluster.
 func interfaceNotices(c Config, r Request) []cloud.Notice {
 	var without []string
-	for i, machine := range r.Targets.Identities {
-		if interfaces, exists := r.Observed.Interfaces[machine]; exists && len(interfaces) == 0 {
-			without = append(without, r.Targets.Names[i])
+	for _, one := range r.Targets.Serving {
+		if interfaces, exists := r.Observed.Interfaces[one.Machine]; exists && len(interfaces) == 0 {
+			without = append(without, one.Node)
 		}
 	}
 	if len(without) == 0 {

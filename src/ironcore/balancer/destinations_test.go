@@ -31,7 +31,7 @@ func TestDestinationsOfMissingMachines(t *testing.T) {
 				Observed: observed(owned(name, "blue"), tt.machines, tt.destinations)})
 			want(t, "refusal", found.Refused, nil)
 			want(t, "destinations", destinationsOfPlan(found.Plan), tt.want)
-			want(t, "has to be checked again", found.LeftOut, len(tt.machines) < len(tt.nodes))
+			want(t, "has to be checked again", found.Targets.LeftOut, len(tt.machines) < len(tt.nodes))
 		})
 	}
 }
@@ -39,16 +39,16 @@ func TestDestinationsOfMissingMachines(t *testing.T) {
 // TestDestinationsOfIncompleteTargets: an empty set never removes the destinations if a Node could not be identified,
 // even if nothing is known of the network interfaces or of the routing. A set that is not empty replaces them.
 func TestDestinationsOfIncompleteTargets(t *testing.T) {
-	one := cloud.Targets{Identities: []string{"a"}, Names: []string{"a"}, Incomplete: true}
+	one := nodes("a")
 	for title, tt := range map[string]struct {
 		targets cloud.Targets
 		known   bool // the network interfaces of the destinations are known
 		late    bool // the cache lacks the routing
 		want    string
 	}{
-		"empty":                       {cloud.Targets{Incomplete: true}, true, false, "as before"},
-		"empty, interfaces not known": {cloud.Targets{Incomplete: true}, false, false, "as before"},
-		"empty, routing not known":    {cloud.Targets{Incomplete: true}, true, true, "as before"},
+		"empty":                       {cloud.Targets{NotKnown: cloud.NodesNotRead}, true, false, "as before"},
+		"empty, interfaces not known": {cloud.Targets{NotKnown: cloud.NodesNotRead}, false, false, "as before"},
+		"empty, routing not known":    {cloud.Targets{NotKnown: cloud.NodesNotRead}, true, true, "as before"},
 		"one machine":                 {one, true, false, "a"},
 		"complete":                    {cloud.Targets{}, true, false, ""},
 	} {

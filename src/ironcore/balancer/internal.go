@@ -1,9 +1,14 @@
 package balancer
 
 import (
+	"fmt"
 	"strings"
 
+	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/label"
 )
 
@@ -13,9 +18,26 @@ func (a *annotations) registerInternal() {
 	name := strings.TrimPrefix(label.Internal, label.ServicePrefix)
 	a.internal = annotation.Register(a.registry, annotation.Definition{
 		Name: name, Topic: "Addresses", Since: "0.1.0", Example: "true", OneService: true,
-		Effect: "true gives the load balancer addresses of the Network of the cluster, from the Prefix that " +
-			"prefixName in the cloud-config file names, instead of public ones. A change of the value changes the " +
-			"type of the load balancer in place, and its addresses.",
+		Effect: "true gives the load balancer addresses of the Network of the cluster, from the Prefixes that " +
+			"prefixName and prefixNameIPv6 in the cloud-config file name, instead of public ones. After a change of " +
+			"the value, the load balancer is deleted and created again: its addresses change, and there is no " +
+			"traffic in the meantime.",
 	}, annotation.Bool(), false)
 	a.registry.Suspect(name, "internal", "private", "scheme")
+}
+
+// keepPublic returns the settings with which a load balancer stays public that the former program has made public: it
+// takes only "true" for true.
+func (s settings) keepPublic(service *corev1.Service, actual *networkingv1alpha1.LoadBalancer) settings {
+	value := service.Annotations[label.Internal]
+	if actual == nil || !s.internal || value == "true" || isInternal(actual) ||
+		!owns(fieldsOf(actual.ManagedFields, label.FormerFieldManager), pathsOf([]string{"type"}, "spec")[0]) {
+		return s
+	}
+	s.internal = false
+	s.notices = append(s.notices, cloud.Notice{Topic: cloud.Settings, Reason: reasonAnnotation, Message: fmt.Sprintf(
+		"The annotation %s is %q. The program that this one replaces takes only \"true\" for true, and has made the "+
+			"load balancer public: it stays public. Set the annotation to \"true\" to have it created again as an "+
+			"internal one, with another address.", label.Internal, value)})
+	return s
 }

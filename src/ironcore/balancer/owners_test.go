@@ -41,7 +41,7 @@ func TestOwnerIsTakenOver(t *testing.T) {
 			want(t, "version", apply.ResourceVersion, "7")
 			deletion, err := PlanDelete(config(), service(), o)
 			want(t, "error of PlanDelete", err, nil)
-			want(t, "operations that delete", len(deletion.Plan), 2)
+			want(t, "deletion", deletion.Plan.String(), "delete LoadBalancer "+name)
 		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/label"
@@ -23,6 +24,12 @@ const (
 	kindRouting      = "LoadBalancerRouting"
 )
 
+// The names of fields, as JSON has them.
+const (
+	fieldSelector     = "networkInterfaceSelector"
+	fieldDestinations = "destinations"
+)
+
 // ApplyLoadBalancer applies the fields of a load balancer. It is the object of an operation that creates or updates
 // one.
 type ApplyLoadBalancer struct {
@@ -31,11 +38,6 @@ type ApplyLoadBalancer struct {
 	Force           bool   // takes over fields of the cloud controller manager that this one replaces
 	Annotations     map[string]string
 	Spec            networkingv1alpha1.LoadBalancerSpec
-}
-
-// ReleaseFields removes the fields of a load balancer that only the given field manager has applied.
-type ReleaseFields struct {
-	Name, FieldManager string
 }
 
 // ApplyRouting applies the destinations of a load balancer.
@@ -59,9 +61,9 @@ type DeleteObject struct {
 }
 
 // planLoadBalancer returns what leads to the desired specification. The error is that a difference cannot be written.
-func (c Config) planLoadBalancer(service *corev1.Service, actual *networkingv1alpha1.LoadBalancer,
+func (c Config) planLoadBalancer(r Request, actual *networkingv1alpha1.LoadBalancer,
 	wanted networkingv1alpha1.LoadBalancerSpec) (cloud.Plan, error) {
-	apply := ApplyLoadBalancer{Name: label.LoadBalancerName(service), Annotations: c.ownerOf(service).Annotations(),
+	apply := ApplyLoadBalancer{Name: label.LoadBalancerName(r.Service), Annotations: c.ownerOf(r.Service).Annotations(),
 		Spec: wanted}
 	if actual == nil {
 		return cloud.Plan{{Verb: cloud.Create, Kind: kindLoadBalancer, Name: apply.Name, Object: apply}}, nil
@@ -73,50 +75,57 @@ func (c Config) planLoadBalancer(service *corev1.Service, actual *networkingv1al
 			actual.Spec.NetworkRef.Name, wanted.NetworkRef.Name)
 	}
 	fields := differing(actual.Spec, wanted)
-	why := reasons(actual.Spec, wanted, fields)
 	annotations := differingEntries(actual.Annotations, apply.Annotations)
+	if len(annotations) == 0 && c.lacksOnlySelector(r.Observed, actual, fields) {
+		fields, apply.Spec.NetworkInterfaceSelector = nil, nil
+	}
+	why := reasons(actual.Spec, wanted, fields)
 	if len(annotations) > 0 {
 		why = append(why, "annotations that name the Service are missing")
 	}
-	if len(why) == 0 {
-		return nil, nil
-	}
-	paths := append(pathsOf(fields, "spec"), pathsOf(annotations, "metadata", "annotations")...)
-	var err error
-	if apply.Force, err = ownedByFormer(kindLoadBalancer, actual, paths, label.FormerFieldManager); err != nil {
+	owner, err := ownershipOf(kindLoadBalancer, actual, appliedPaths(apply), slices.Concat(pathsOf(fields, "spec"),
+		annotationPaths(annotations)), label.FormerFieldManager)
+	if err != nil {
 		return nil, err
 	}
-	plan := cloud.Plan{{Verb: cloud.Update, Kind: kindLoadBalancer, Name: apply.Name, Why: strings.Join(why, ", "),
-		Object: apply}}
-	if apply.Force && removesField(wanted, fields) {
-		plan = append(plan, release(apply.Name, label.FormerFieldManager))
+	if why = append(why, owner.why()...); len(why) == 0 {
+		return nil, nil
 	}
-	return plan, nil
+	apply.Force = owner.Force
+	return cloud.Plan{{Verb: cloud.Update, Kind: kindLoadBalancer, Name: apply.Name, Why: strings.Join(why, ", "),
+		Object: apply}}, nil
 }
+
+// appliedPaths returns the paths of the fields of a load balancer that may change.
+func appliedPaths(apply ApplyLoadBalancer) []fieldpath.Path {
+	fields := []string{"type", "ipFamilies", "ports"}
+	if len(apply.Spec.IPs) > 0 {
+		fields = append(fields, "ips")
+	}
+	if apply.Spec.NetworkInterfaceSelector != nil {
+		fields = append(fields, fieldSelector)
+	}
+	return append(pathsOf(fields, "spec"), annotationPaths(slices.Sorted(maps.Keys(apply.Annotations)))...)
+}
+
+func annotationPaths(keys []string) []fieldpath.Path { return pathsOf(keys, "metadata", "annotations") }
 
 func (c Config) ownerOf(service *corev1.Service) label.Owner {
 	return label.Owner{Cluster: c.Cluster, UID: service.UID,
 		Service: types.NamespacedName{Namespace: service.Namespace, Name: service.Name}}
 }
 
-// removesField reports whether one of the fields is not set in the desired specification: the former field manager
-// keeps it alive as long as it owns it.
-func removesField(wanted networkingv1alpha1.LoadBalancerSpec, fields []string) bool {
-	return slices.Contains(fields, "ips") && len(wanted.IPs) == 0 ||
-		slices.Contains(fields, "networkInterfaceSelector") && wanted.NetworkInterfaceSelector == nil
-}
-
-func release(name, manager string) cloud.Operation {
-	return cloud.Operation{Verb: cloud.Update, Kind: kindLoadBalancer, Name: name,
-		Why: "fields of " + manager + " are released", Object: ReleaseFields{Name: name, FieldManager: manager}}
-}
-
 func reasons(actual, wanted networkingv1alpha1.LoadBalancerSpec, fields []string) []string {
 	why := make([]string, len(fields))
 	for i, field := range fields {
-		why[i] = fmt.Sprintf("%s %s becomes %s", field, text(actual, field), text(wanted, field))
+		why[i] = reason(actual, wanted, field)
 	}
 	return why
+}
+
+// reason describes the difference of a field for people.
+func reason(actual, wanted networkingv1alpha1.LoadBalancerSpec, field string) string {
+	return fmt.Sprintf("%s %s becomes %s", field, text(actual, field), text(wanted, field))
 }
 
 // differingEntries returns the keys of the desired entries that actual does not have with their values, sorted.
@@ -133,9 +142,22 @@ func differingEntries(actual, wanted map[string]string) []string {
 // errNoNetwork is the reason why destinations cannot be written.
 var errNoNetwork = errors.New("the network does not exist")
 
+// addRouting adds what leads to the desired destinations to a plan for the load balancer.
+func (c Config) addRouting(r Request, balancer *networkingv1alpha1.LoadBalancer, plan cloud.Plan,
+	families []corev1.IPFamily, targets selection) (cloud.Plan, error) {
+	if kept := keepDestinations(c, r, balancer, plan); kept != nil {
+		return append(kept, plan...), nil
+	}
+	routing, err := c.planRouting(r, balancer, families, targets)
+	if balancer != nil && balancer.Spec.NetworkInterfaceSelector == nil {
+		return append(routing, plan...), err // with its first selector, IronCore writes the routing, too
+	}
+	return append(plan, routing...), err
+}
+
 // planRouting returns what leads to the desired destinations.
 func (c Config) planRouting(r Request, balancer *networkingv1alpha1.LoadBalancer,
-	families []corev1.IPFamily, targets cloud.Targets) (cloud.Plan, error) {
+	families []corev1.IPFamily, targets selection) (cloud.Plan, error) {
 	if r.Observed.Network == nil {
 		return nil, fmt.Errorf("%w: create the Network %s/%s in IronCore, or correct networkName in the cloud-config "+
 			"file", errNoNetwork, c.Namespace, c.Network)
@@ -148,8 +170,11 @@ func (c Config) planRouting(r Request, balancer *networkingv1alpha1.LoadBalancer
 		apply.Name, apply.LoadBalancer = balancer.Name, balancer.UID
 	}
 	actual := r.Observed.Routings[apply.Name]
+	if isOfAnother(actual, apply.LoadBalancer) {
+		return cloud.Plan{deletion(kindRouting, actual)}, nil
+	}
 	apply.Destinations = r.destinations(actual, families, targets)
-	if actual == nil && len(apply.Destinations) == 0 && targets.Incomplete {
+	if actual == nil && len(apply.Destinations) == 0 && targets.incomplete {
 		return nil, nil // the cache may lack a routing that has destinations, and would lose them
 	}
 	if actual == nil {
@@ -157,23 +182,34 @@ func (c Config) planRouting(r Request, balancer *networkingv1alpha1.LoadBalancer
 	}
 	apply.ResourceVersion = actual.ResourceVersion
 	fields, why := differingRouting(actual, apply)
-	if len(why) == 0 {
-		return nil, nil
-	}
-	var err error
-	if apply.Force, err = ownedByFormer(kindRouting, actual, pathsOf(fields), label.FormerFieldManager,
-		label.FormerUpdateFieldManager, label.RoutingFieldManager); err != nil {
+	owner, err := ownershipOf(kindRouting, actual, pathsOf([]string{fieldDestinations}), pathsOf(fields),
+		label.FormerFieldManager, label.FormerUpdateFieldManager, label.RoutingFieldManager)
+	if err != nil {
 		return nil, err
 	}
+	if why = append(why, owner.why()...); len(why) == 0 {
+		return nil, nil
+	}
+	apply.Force = owner.Force
 	return cloud.Plan{{Verb: cloud.Update, Kind: kindRouting, Name: apply.Name, Why: strings.Join(why, ", "),
 		Object: apply}}, nil
+}
+
+// isOfAnother reports whether IronCore collects a routing with a load balancer that is gone, or was replaced by the one
+// with this UID. An object has one controller: both IronCore and this program have applied the owner reference.
+func isOfAnother(routing *networkingv1alpha1.LoadBalancerRouting, balancer types.UID) bool {
+	if routing == nil {
+		return false
+	}
+	controller := metav1.GetControllerOf(routing)
+	return controller != nil && controller.UID != balancer
 }
 
 // differingRouting returns the fields of a routing that differ, and the differences for people.
 func differingRouting(actual *networkingv1alpha1.LoadBalancerRouting, apply ApplyRouting) (fields, why []string) {
 	was := sortedDestinations(actual.Destinations)
 	if !slices.EqualFunc(was, apply.Destinations, equalDestinations) {
-		fields, why = append(fields, "destinations"), append(why, destinationsText(was, apply.Destinations))
+		fields, why = append(fields, fieldDestinations), append(why, destinationsText(was, apply.Destinations))
 	}
 	if actual.NetworkRef != apply.Network {
 		fields = append(fields, "networkRef")
@@ -223,7 +259,9 @@ func (c Config) isOwnRouting(service *corev1.Service, all []*networkingv1alpha1.
 	routing *networkingv1alpha1.LoadBalancerRouting) bool {
 	for _, balancer := range all {
 		if balancer.Name == routing.Name {
-			return c.checkOwner(service, balancer) == nil && !c.Selector
+			// IronCore writes the routing of a load balancer with a selector again as long as this exists, and deletes
+			// both together.
+			return c.checkOwner(service, balancer) == nil && balancer.Spec.NetworkInterfaceSelector == nil
 		}
 	}
 	owner := label.OwnerOf(routing)

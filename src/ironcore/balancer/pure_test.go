@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"reflect"
+	"strings"
 	"testing"
 
 	commonv1alpha1 "github.com/ironcore-dev/ironcore/api/common/v1alpha1"
@@ -28,7 +29,7 @@ func pick[T any](r random, values ...T) T { return values[r.IntN(len(values))] }
 
 func (r random) config() Config {
 	return Config{Cluster: "blue", Namespace: "shoot", Network: "nodes", Prefix: pick(r, "internal", ""),
-		Selector: !r.often()}
+		PrefixIPv6: pick(r, "internal6", ""), Selector: !r.often()}
 }
 
 func (r random) families() []corev1.IPFamily {
@@ -116,10 +117,12 @@ func (r random) observed(machines []string) Observed {
 }
 
 func (r random) request() Request {
-	names := []string{"a", "b", "c"}[:r.IntN(4)]
-	targets := cloud.Targets{Identities: names, Names: names, Incomplete: !r.often()}
+	targets := nodes(strings.Join([]string{"a", "b", "c"}[:r.IntN(4)], " "))
 	if !r.often() {
-		targets.Staying, targets.StayingNames, targets.Incomplete = []string{"j"}, []string{"j"}, true
+		targets.NotKnown = cloud.NodesNotRead
+	}
+	if !r.often() {
+		targets.Joining = nodes("j").Serving
 	}
 	return Request{Service: r.service(), Targets: targets, Observed: r.observed([]string{"a", "b", "j"})}
 }

@@ -21,7 +21,7 @@ const (
 )
 
 func config() Config {
-	return Config{Cluster: "blue", Namespace: "shoot", Network: "nodes", Prefix: "internal"}
+	return Config{Cluster: "blue", Namespace: "shoot", Network: "nodes", Prefix: "internal", PrefixIPv6: "internal6"}
 }
 
 func service(changes ...func(*corev1.Service)) *corev1.Service {
@@ -50,10 +50,12 @@ func owned(name, cluster string) *networkingv1alpha1.LoadBalancer {
 		Service: types.NamespacedName{Namespace: "shop", Name: "web"}}
 	return &networkingv1alpha1.LoadBalancer{
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name), ResourceVersion: "7",
-			Annotations: owner.Annotations()},
+			Annotations:   owner.Annotations(),
+			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: label.FieldManager}}},
 		Spec: networkingv1alpha1.LoadBalancerSpec{Type: networkingv1alpha1.LoadBalancerTypePublic,
 			IPFamilies: service().Spec.IPFamilies, NetworkRef: corev1.LocalObjectReference{Name: "nodes"},
-			Ports: []networkingv1alpha1.LoadBalancerPort{{Port: 80, Protocol: &tcp}}},
+			NetworkInterfaceSelector: label.NoInterface(),
+			Ports:                    []networkingv1alpha1.LoadBalancerPort{{Port: 80, Protocol: &tcp}}},
 	}
 }
 
@@ -96,8 +98,11 @@ func observed(balancer *networkingv1alpha1.LoadBalancer, machines, destinations 
 
 // nodes returns the targets of Nodes with these names.
 func nodes(names string) cloud.Targets {
-	all := strings.Fields(names)
-	return cloud.Targets{Identities: all, Names: all}
+	var targets cloud.Targets
+	for name := range strings.FieldsSeq(names) {
+		targets.Serving = append(targets.Serving, cloud.Target{Machine: name, Node: name})
+	}
+	return targets
 }
 
 func compare(t *testing.T, c Config, r Request) cloud.Comparison {

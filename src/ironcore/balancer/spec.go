@@ -2,7 +2,6 @@ package balancer
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -16,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/label"
 )
 
 // specOf returns the desired specification of the load balancer of a Service, which is nil if it does not exist. The
@@ -26,9 +24,7 @@ func specOf(c Config, service *corev1.Service, internal bool,
 	spec := networkingv1alpha1.LoadBalancerSpec{
 		Type: networkingv1alpha1.LoadBalancerTypePublic, IPFamilies: familiesOf(service),
 		NetworkRef: corev1.LocalObjectReference{Name: c.Network}, Ports: portsOf(service),
-	}
-	if c.Selector {
-		spec.NetworkInterfaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{label.Cluster: c.Cluster}}
+		NetworkInterfaceSelector: c.selector(),
 	}
 	if !internal {
 		return spec, nil
@@ -50,7 +46,7 @@ func familiesOf(service *corev1.Service) []corev1.IPFamily {
 // portsOf returns the ports of a Service, sorted. Packets arrive at network interfaces with the port of the Service:
 // node ports and target ports are not used.
 func portsOf(service *corev1.Service) []networkingv1alpha1.LoadBalancerPort {
-	desired := cloud.Desire(cloud.Owner{}, service, cloud.Targets{})
+	desired := cloud.Desire(cloud.Owner{}, service)
 	ports := make([]networkingv1alpha1.LoadBalancerPort, len(desired.Ports))
 	for i, port := range desired.Ports {
 		ports[i] = networkingv1alpha1.LoadBalancerPort{Protocol: &desired.Ports[i].Protocol, Port: port.Port}
@@ -74,11 +70,11 @@ func addressSources(c Config, service *corev1.Service, families []corev1.IPFamil
 			sources = append(sources, used[at])
 			continue
 		}
-		if c.Prefix == "" {
-			return nil, errors.New("an internal load balancer needs the key prefixName in the cloud-config file, " +
-				"which names the Prefix of its addresses: ask the administrator of the cluster to set it")
+		parent, err := c.parentOf(family)
+		if err != nil {
+			return nil, err
 		}
-		prefix := ipamv1alpha1.PrefixSpec{IPFamily: family, ParentRef: &corev1.LocalObjectReference{Name: c.Prefix}}
+		prefix := ipamv1alpha1.PrefixSpec{IPFamily: family, ParentRef: &corev1.LocalObjectReference{Name: parent}}
 		if explicit.IsValid() && explicit.Family() == family {
 			prefix.Prefix = commonv1alpha1.NewIPPrefix(netip.PrefixFrom(explicit.Addr, explicit.BitLen()))
 		}
@@ -88,13 +84,33 @@ func addressSources(c Config, service *corev1.Service, families []corev1.IPFamil
 	return sources, nil
 }
 
-// inUse returns the sources of an internal load balancer whose addresses the Service has published: they do not change
-// as long as the Service exists.
+// parentOf returns the name of the Prefix of which internal addresses of an IP family are allocated: a Prefix has one
+// family. The error is that there is none.
+func (c Config) parentOf(family corev1.IPFamily) (string, error) {
+	name, key := c.Prefix, "prefixName"
+	if family == corev1.IPv6Protocol {
+		name, key = c.PrefixIPv6, "prefixNameIPv6"
+	}
+	if name == "" {
+		return "", fmt.Errorf("an internal load balancer with an %s address needs the key %s in the cloud-config "+
+			"file, which names the Prefix of these addresses: ask the administrator of the cluster to set it, or "+
+			"create the Service without %s in spec.ipFamilies", family, key, family)
+	}
+	return name, nil
+}
+
+// inUse returns the sources of an internal load balancer that has addresses: they do not change as long as it exists.
 func inUse(service *corev1.Service, actual *networkingv1alpha1.LoadBalancer) []networkingv1alpha1.IPSource {
-	if actual == nil || actual.Spec.Type != networkingv1alpha1.LoadBalancerTypeInternal || !published(service, actual) {
+	if actual == nil || !isInternal(actual) || !hasClients(service, actual) {
 		return nil
 	}
 	return actual.Spec.IPs
+}
+
+// hasClients reports whether a load balancer has, or had, an address that clients may know: the status in IronCore may
+// be empty for a moment.
+func hasClients(service *corev1.Service, actual *networkingv1alpha1.LoadBalancer) bool {
+	return len(actual.Status.IPs) > 0 || len(service.Status.LoadBalancer.Ingress) > 0
 }
 
 func familyOf(source networkingv1alpha1.IPSource) corev1.IPFamily {
@@ -144,7 +160,7 @@ func unsupported(c Config, service *corev1.Service, asked settings,
 	report(known && !internal && service.Spec.LoadBalancerIP != "",
 		"IronCore chooses the address of a public load balancer: spec.loadBalancerIP is not applied. Remove it.")
 	address := service.Spec.LoadBalancerIP
-	report(known && internal && address != "" && inUse(service, actual) != nil && !hasAddress(service, address),
+	report(known && internal && address != "" && inUse(service, actual) != nil && !hasAddress(actual, address),
 		"The address of a load balancer that is in use does not change: spec.loadBalancerIP is not applied. Create "+
 			"the Service again to change the address.")
 	report(c.Selector && service.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal,
@@ -165,11 +181,9 @@ func rangesField(service *corev1.Service) string {
 	return ""
 }
 
-// hasAddress reports whether the status of the Service has the address.
-func hasAddress(service *corev1.Service, address string) bool {
-	return slices.ContainsFunc(service.Status.LoadBalancer.Ingress, func(ingress corev1.LoadBalancerIngress) bool {
-		return ingress.IP == address
-	})
+// hasAddress reports whether a load balancer has the address.
+func hasAddress(balancer *networkingv1alpha1.LoadBalancer, address string) bool {
+	return slices.ContainsFunc(balancer.Status.IPs, func(ip commonv1alpha1.IP) bool { return ip.String() == address })
 }
 
 // differing returns the fields of a specification that differ, as JSON names.
@@ -183,7 +197,7 @@ func differing(actual, wanted networkingv1alpha1.LoadBalancerSpec) []string {
 	add("type", string(actual.Type), string(wanted.Type))
 	add("ipFamilies", fmt.Sprint(actual.IPFamilies), fmt.Sprint(wanted.IPFamilies))
 	add("ips", sourcesText(actual.IPs), sourcesText(wanted.IPs))
-	add("networkInterfaceSelector", metav1.FormatLabelSelector(actual.NetworkInterfaceSelector),
+	add(fieldSelector, metav1.FormatLabelSelector(actual.NetworkInterfaceSelector),
 		metav1.FormatLabelSelector(wanted.NetworkInterfaceSelector))
 	add("ports", portsText(actual.Ports), portsText(wanted.Ports))
 	return fields
@@ -198,32 +212,37 @@ func text(spec networkingv1alpha1.LoadBalancerSpec, field string) string {
 		return fmt.Sprint(spec.IPFamilies)
 	case "ips":
 		return sourcesText(spec.IPs)
-	case "networkInterfaceSelector":
+	case fieldSelector:
 		return metav1.FormatLabelSelector(spec.NetworkInterfaceSelector)
 	}
 	return portsText(spec.Ports)
 }
 
-// sourcesText returns sources without what the server adds: the length of a prefix.
 func sourcesText(sources []networkingv1alpha1.IPSource) string {
 	texts := make([]string, len(sources))
 	for i, source := range sources {
-		switch {
-		case source.Value != nil:
-			texts[i] = source.Value.String()
-		case source.Ephemeral != nil && source.Ephemeral.PrefixTemplate != nil:
-			spec := source.Ephemeral.PrefixTemplate.Spec
-			parent := "no prefix"
-			if spec.ParentRef != nil {
-				parent = spec.ParentRef.Name
-			}
-			texts[i] = fmt.Sprintf("%s of %s", spec.IPFamily, parent)
-			if spec.Prefix != nil {
-				texts[i] = fmt.Sprintf("%s of %s", spec.Prefix.Addr(), parent)
-			}
-		}
+		texts[i] = sourceText(source)
 	}
 	return "[" + strings.Join(texts, ", ") + "]"
+}
+
+// sourceText returns a source without what the server adds: the length of a prefix.
+func sourceText(source networkingv1alpha1.IPSource) string {
+	switch {
+	case source.Value != nil:
+		return source.Value.String()
+	case source.Ephemeral == nil || source.Ephemeral.PrefixTemplate == nil:
+		return ""
+	}
+	spec := source.Ephemeral.PrefixTemplate.Spec
+	parent := "no prefix"
+	if spec.ParentRef != nil {
+		parent = spec.ParentRef.Name
+	}
+	if spec.Prefix != nil {
+		return fmt.Sprintf("%s of %s", spec.Prefix.Addr(), parent)
+	}
+	return fmt.Sprintf("%s of %s", spec.IPFamily, parent)
 }
 
 // portsText returns ports, sorted: "[80/TCP 443/TCP]". A port without a protocol is of TCP.

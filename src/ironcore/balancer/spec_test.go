@@ -51,7 +51,8 @@ func TestExplicitAddress(t *testing.T) {
 					t.Fatalf("source %d is no ephemeral prefix: %v", i, source)
 				}
 				prefix := source.Ephemeral.PrefixTemplate.Spec
-				want(t, "parent", prefix.ParentRef.Name, "internal")
+				parent := map[corev1.IPFamily]string{corev1.IPv4Protocol: "internal", corev1.IPv6Protocol: "internal6"}
+				want(t, "parent", prefix.ParentRef.Name, parent[prefix.IPFamily])
 				want(t, "IP family", prefix.IPFamily, tt.service.Spec.IPFamilies[i])
 				text := ""
 				if prefix.Prefix != nil {
@@ -66,19 +67,25 @@ func TestExplicitAddress(t *testing.T) {
 // TestExplicitAddressIsRefused: without a parent prefix, or with an address that cannot be one, nothing is created, and
 // a notice says why.
 func TestExplicitAddressIsRefused(t *testing.T) {
-	withoutPrefix := config()
-	withoutPrefix.Prefix = ""
+	withoutPrefix, withoutIPv6 := config(), config()
+	withoutPrefix.Prefix, withoutIPv6.PrefixIPv6 = "", ""
+	families := func(all ...corev1.IPFamily) func(*corev1.Service) {
+		return func(s *corev1.Service) { s.Spec.IPFamilies = all }
+	}
 	for title, tt := range map[string]struct {
-		config  Config
-		address string
-		want    string
+		config Config
+		change func(*corev1.Service)
+		want   string
 	}{
-		"no prefixName":     {withoutPrefix, "10.0.9.9", "prefixName"},
-		"no address":        {config(), "x", "spec.loadBalancerIP"},
-		"another IP family": {config(), "fd00::9", "spec.ipFamilies"},
+		"no prefixName":     {withoutPrefix, setAddress("10.0.9.9"), "the key prefixName in the cloud-config file"},
+		"no address":        {config(), setAddress("x"), "spec.loadBalancerIP"},
+		"another IP family": {config(), setAddress("fd00::9"), "spec.ipFamilies"},
+		"no prefixNameIPv6": {withoutIPv6, families(corev1.IPv6Protocol), "the key prefixNameIPv6"},
+		"no prefixNameIPv6 for the second family": {withoutIPv6, families(corev1.IPv4Protocol, corev1.IPv6Protocol),
+			"create the Service without IPv6 in spec.ipFamilies"},
 	} {
 		t.Run(title, func(t *testing.T) {
-			found := compare(t, tt.config, Request{Service: service(internal("true"), setAddress(tt.address)),
+			found := compare(t, tt.config, Request{Service: service(internal("true"), tt.change),
 				Observed: none()})
 			want(t, "plan", found.Plan.String(), "")
 			if found.Refused == nil || len(found.Notices) != 1 {
@@ -90,24 +97,18 @@ func TestExplicitAddressIsRefused(t *testing.T) {
 	}
 }
 
-// TestAddressInUseStays: an address that the Service has published does not change, whatever spec.loadBalancerIP is. A
+// TestAddressInUseStays: an address of an internal load balancer does not change, whatever spec.loadBalancerIP is. A
 // notice says so if it is another one.
 func TestAddressInUseStays(t *testing.T) {
 	before := applied(t, compare(t, config(), Request{Service: service(internal("true")), Observed: none()}))
-	published := func(s *corev1.Service) {
-		s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "10.0.9.1"}}
-	}
 	for title, tt := range map[string]struct {
 		service *corev1.Service
-		changes bool
 		notices int
 	}{
-		"another address":     {service(internal("true"), published, setAddress("10.0.9.9")), false, 1},
-		"the same address":    {service(internal("true"), published, setAddress("10.0.9.1")), false, 0},
-		"not published yet":   {service(internal("true"), setAddress("10.0.9.9")), true, 0},
-		"none is requested":   {service(internal("true"), published), false, 0},
-		"it becomes public":   {service(published, setAddress("10.0.9.9")), true, 1},
-		"not even prefixName": {service(internal("true"), published), false, 0},
+		"another address":     {service(internal("true"), setAddress("10.0.9.9")), 1},
+		"the same address":    {service(internal("true"), setAddress("10.0.9.1")), 0},
+		"none is requested":   {service(internal("true")), 0},
+		"not even prefixName": {service(internal("true")), 0},
 	} {
 		t.Run(title, func(t *testing.T) {
 			c, balancer := config(), owned(name, "blue")
@@ -119,7 +120,7 @@ func TestAddressInUseStays(t *testing.T) {
 			found := compare(t, c, Request{Service: tt.service, Targets: nodes("a"),
 				Observed: observed(balancer, "a", "a")})
 			want(t, "refusal", found.Refused, nil)
-			want(t, "the load balancer changes", len(found.Plan) > 0, tt.changes)
+			want(t, "plan", found.Plan.String(), "")
 			want(t, "notices", len(found.Notices), tt.notices)
 			for _, notice := range found.Notices {
 				wantText(t, "notice", notice.Message, "spec.loadBalancerIP is not applied")

@@ -11,7 +11,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/audit"
+	"github.com/thalassa-cloud/thalassa-ccm/src/tracing"
 )
 
 // TestAudit: every write, and no read, leaves one line that says what was done to which object, why and with what
@@ -29,7 +29,7 @@ func TestAudit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var log bytes.Buffer
 			ctx := klog.NewContext(t.Context(), textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&log))))
-			ctx = audit.WithCause(ctx, "Service shop/web: update LoadBalancer web")
+			ctx = tracing.WithCause(ctx, "Service shop/web: update LoadBalancer web")
 			c, s := newClient(t)
 			s.set(tt.status, tt.err)
 			_, _ = c.LoadBalancers.Get(ctx, "web", metav1.GetOptions{})

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -142,5 +143,32 @@ func TestRefuseWrites(t *testing.T) {
 	sent := s.count()
 	if err := <-write(t.Context(), c); !errors.Is(err, errReadOnly) || s.count() != sent {
 		t.Errorf("a write was sent, or ended with %v", err)
+	}
+}
+
+// closing notes that it was closed.
+type closing struct {
+	io.Reader
+	closed bool
+}
+
+func (c *closing) Close() error { c.closed = true; return nil }
+
+// TestRefusedBodyIsClosed: the body of a request that is refused before it is sent is closed.
+func TestRefusedBodyIsClosed(t *testing.T) {
+	c, _ := newClient(t)
+	c.RefuseWrites()
+	body := &closing{Reader: strings.NewReader("{}")}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, "https://api.test/apis/a/v1/networks/b",
+		body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := c.transport.RoundTrip(request)
+	if err == nil {
+		err = response.Body.Close()
+	}
+	if !errors.Is(err, errReadOnly) || !body.closed {
+		t.Errorf("error %v, body closed: %t", err, body.closed)
 	}
 }

@@ -15,7 +15,6 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/audit"
 	"github.com/thalassa-cloud/thalassa-ccm/src/outage"
 	"github.com/thalassa-cloud/thalassa-ccm/src/tracing"
 )
@@ -78,6 +77,9 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	operation := operationOf(request, t.prefix)
 	ended, err := t.writes.begin(operation.method(request.Method))
 	if err != nil {
+		if request.Body != nil {
+			_ = request.Body.Close() // as an http.RoundTripper does in any case
+		}
 		return nil, err
 	}
 	response, err := t.send(request, operation, 1, ended)
@@ -193,7 +195,7 @@ func (e *exchange) audit(err error) {
 	if err == nil && e.status >= http.StatusBadRequest {
 		err = fmt.Errorf("the IronCore API has answered %s", http.StatusText(e.status))
 	}
-	audit.Write{Request: e.operation.verb + " " + e.operation.resource, Object: e.operation.name, Status: e.status,
+	tracing.Write{Request: e.operation.verb + " " + e.operation.resource, Object: e.operation.name, Status: e.status,
 		Attempts: e.attempt, Began: e.began, Err: err}.Log(e.parent)
 }
 

@@ -8,68 +8,40 @@ import (
 	"strconv"
 	"time"
 
-	"k8s.io/klog/v2"
-
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/config"
 )
 
-// Config is the content of the cloud-config file, completed by defaults. The first three keys are those of the CCM that
-// this program replaces. The others have the names and defaults that they have for Thalassa Cloud. keys.go describes
-// all of them.
+// Config is the content of the cloud-config file, completed by defaults. NetworkName, prefixName and clusterName are
+// keys of the CCM that this program replaces. The others have the names and defaults that they have for Thalassa Cloud.
+// keys.go describes all of them.
 type Config struct {
 	NetworkName string `yaml:"networkName"` // the Network of the cluster's machines
-	PrefixName  string `yaml:"prefixName"`  // the parent of the Prefixes of internal load balancers; may be empty
+	// PrefixName and PrefixNameIPv6 are the parents of the Prefixes of internal load balancers; they may be empty.
+	PrefixName     string `yaml:"prefixName"`
+	PrefixNameIPv6 string `yaml:"prefixNameIPv6"`
 	// ClusterName is the value of the label kubernetes.io/cluster on the cluster's objects.
 	ClusterName string `yaml:"clusterName"`
 	// FormerClusterUIDs are the UIDs of clusters whose objects this one takes over, separated by commas; may be empty.
 	FormerClusterUIDs string `yaml:"formerClusterUIDs"`
 	// Namespace contains the cluster's objects; empty: the namespace of the kubeconfig's context.
-	Namespace    string       `yaml:"namespace"`
-	LoadBalancer LoadBalancer `yaml:"loadBalancer"`
-	InstancesV2  Instances    `yaml:"instancesV2"`
-	API          API          `yaml:"api"`
+	Namespace    string         `yaml:"namespace"`
+	LoadBalancer LoadBalancer   `yaml:"loadBalancer"`
+	InstancesV2  config.Removal `yaml:"instancesV2"`
+	API          config.API     `yaml:"api"`
 }
 
 // LoadBalancer is about Services of type LoadBalancer.
 type LoadBalancer struct {
-	CreationPollTimeout int `yaml:"creationPollTimeout"` // seconds after which an event says that it takes long
-	// Drift is the reaction to changes made by hand: driftRepair, driftReport or driftOff.
-	Drift string `yaml:"drift"`
-	// RemoveOrphans deletes objects of Services that do not exist any more, instead of reporting them.
-	RemoveOrphans bool `yaml:"removeOrphans"`
-}
-
-// Reactions to changes made by hand.
-const (
-	driftRepair = string(cloud.Repair)
-	driftReport = string(cloud.Report)
-	driftOff    = string(cloud.Off)
-)
-
-// Instances is about nodes.
-type Instances struct {
-	// RemovalGracePeriod is the time between the two checks that a machine does not exist, in seconds.
-	RemovalGracePeriod int `yaml:"removalGracePeriod"`
-	// MaxRemovals is the percentage of the nodes that may be removed within RemovalWindow.
-	MaxRemovals   int  `yaml:"maxRemovals"`
-	RemovalWindow int  `yaml:"removalWindow"` // seconds
-	DryRun        bool `yaml:"dryRun"`        // report which nodes would be removed, and remove none
-}
-
-// API is about requests to the IronCore API.
-type API struct {
-	CallTimeout       int `yaml:"callTimeout"`       // seconds, for one request that is not a watch
-	RequestsPerSecond int `yaml:"requestsPerSecond"` // of the whole process
-	Burst             int `yaml:"burst"`             // requests at once after a pause
+	config.Balancers `yaml:",inline"`
 }
 
 // Default returns the defaults.
 func Default() Config {
 	return Config{
-		LoadBalancer: LoadBalancer{CreationPollTimeout: 300, Drift: driftRepair},
-		InstancesV2:  Instances{RemovalGracePeriod: 60, MaxRemovals: 20, RemovalWindow: 600},
-		API:          API{CallTimeout: 30, RequestsPerSecond: 50, Burst: 100},
+		LoadBalancer: LoadBalancer{config.DefaultBalancers()},
+		InstancesV2:  config.DefaultRemoval(),
+		API:          config.DefaultAPI(),
 	}
 }
 
@@ -98,23 +70,16 @@ func openFile(path string, from cloud.Environment) (Config, *config.File, error)
 	if err != nil {
 		return Config{}, nil, fmt.Errorf("reading the cloud-config: %w", err)
 	}
-	for _, warning := range file.Warnings() {
-		klog.InfoS("The cloud-config should be written in another way", "path", path, "warning", warning)
-	}
+	file.LogWarnings(path)
 	return c, file, nil
 }
 
 // parse returns the configuration and its mistakes. The error is that the file is not YAML or JSON.
 func parse(r io.Reader) (Config, *config.File, error) {
 	c := Default()
-	file, err := config.Decode(r, &c)
+	file, err := config.Decode(r, &c, Keys())
 	if err != nil {
 		return Config{}, nil, err
-	}
-	for path, name := range map[string]string{"networkName": c.NetworkName, "prefixName": c.PrefixName} {
-		if len(name) > maxName {
-			file.Add(path, fmt.Sprintf("text of %d characters", len(name)), "want "+wantName)
-		}
 	}
 	file.Apply(Keys(), noEnvironment)
 	return c, file, nil
@@ -139,26 +104,31 @@ func (c Config) checkClusterName(file *config.File, flag string) {
 			"this cluster, or remove the flag")
 }
 
+// Validate checks a cloud-config file without using it. It returns the effective configuration as YAML, or the
+// mistakes, one line each. The file refers to no other files, so that the last argument has no effect.
+func Validate(path string, from cloud.Environment, _ bool) (effective []byte, problems []string) {
+	c, err := Read(path, from, DefaultClusterName)
+	return config.Effective(c, Keys(), err)
+}
+
+// Warnings returns what is accepted in a cloud-config file and should be written in another way, one line each.
+func Warnings(path string, from cloud.Environment) []string {
+	_, file, err := openFile(path, from)
+	if err != nil {
+		return nil // Validate reports it
+	}
+	return file.Warnings()
+}
+
+// Schema is the JSON schema of the cloud-config file.
+func Schema() ([]byte, error) {
+	return config.NewSchema("cloud-config of the cloud controller manager on IronCore", Default(), Keys())
+}
+
 // Behaviour returns the settings of the service controller. There is no period of checks, because the watches report
-// all changes.
+// all changes. A watch also reports that the wait has ended: only the report that it takes long needs a check.
 func (c LoadBalancer) Behaviour() cloud.LoadBalancerBehaviour {
-	slow := seconds(c.CreationPollTimeout)
-	return cloud.LoadBalancerBehaviour{
-		// A watch reports that the wait has ended. Only the report that it takes long needs a check at a time.
-		PollInterval: slow + time.Second, SlowAfter: slow,
-		Drift: cloud.DriftMode(c.Drift), RemoveOrphans: c.RemoveOrphans,
-	}
+	behaviour := c.Balancers.Behaviour()
+	behaviour.PollInterval = behaviour.SlowAfter + time.Second
+	return behaviour
 }
-
-// Behaviour returns the settings of the node controllers, apart from the domain of their annotations.
-func (c Instances) Behaviour() cloud.MachineBehaviour {
-	return cloud.MachineBehaviour{
-		Lists: true, GracePeriod: seconds(c.RemovalGracePeriod), MaxRemovals: c.MaxRemovals,
-		RemovalWindow: seconds(c.RemovalWindow), DryRun: c.DryRun,
-	}
-}
-
-// Timeout is the maximum duration of one request that is not a watch.
-func (c API) Timeout() time.Duration { return seconds(c.CallTimeout) }
-
-func seconds(n int) time.Duration { return time.Duration(n) * time.Second }

@@ -40,9 +40,9 @@ func TestDefaults(t *testing.T) {
 	got, err := Read(fileWith(t, required), cloud.Environment{}, DefaultClusterName)
 	want := Config{
 		NetworkName: "net-1", ClusterName: "blue",
-		LoadBalancer: LoadBalancer{CreationPollTimeout: 300, Drift: "repair"},
-		InstancesV2:  Instances{RemovalGracePeriod: 60, MaxRemovals: 20, RemovalWindow: 600},
-		API:          API{CallTimeout: 30, RequestsPerSecond: 50, Burst: 100},
+		LoadBalancer: LoadBalancer{config.Balancers{CreationPollTimeout: 300, Drift: "repair"}},
+		InstancesV2:  config.Removal{RemovalGracePeriod: 60, MaxRemovals: 20, RemovalWindow: 600},
+		API:          config.API{CallTimeout: 30, RequestsPerSecond: 50, Burst: 100},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("configuration (-want +got), error %v:\n%s", err, diff)
@@ -52,13 +52,16 @@ func TestDefaults(t *testing.T) {
 // TestFileOfTheExistingCCM reads the complete file of the CCM that this program replaces, as YAML and as JSON.
 func TestFileOfTheExistingCCM(t *testing.T) {
 	for name, text := range map[string]string{
-		"YAML": "networkName: net-1\nprefixName: prefix.example\nclusterName: shoot--Garden--blue_1",
-		"JSON": `{"networkName": "net-1", "prefixName": "prefix.example", "clusterName": "shoot--Garden--blue_1"}`,
+		"YAML": "networkName: net-1\nprefixName: prefix.example\nprefixNameIPv6: six\n" +
+			"clusterName: shoot--Garden--blue_1",
+		"JSON": `{"networkName": "net-1", "prefixName": "prefix.example", "prefixNameIPv6": "six",
+"clusterName": "shoot--Garden--blue_1"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := Read(fileWith(t, text), cloud.Environment{}, "shoot--Garden--blue_1")
 			want := Default()
-			want.NetworkName, want.PrefixName, want.ClusterName = "net-1", "prefix.example", "shoot--Garden--blue_1"
+			want.NetworkName, want.PrefixName, want.PrefixNameIPv6 = "net-1", "prefix.example", "six"
+			want.ClusterName = "shoot--Garden--blue_1"
 			if diff := cmp.Diff(want, got); diff != "" || err != nil {
 				t.Errorf("configuration (-want +got), error %v:\n%s", err, diff)
 			}
@@ -104,21 +107,23 @@ func TestProblems(t *testing.T) {
 			[]string{`prefixNmae: unknown key in line 3; did you mean "prefixName"?`}},
 		"key of the other cloud": {required + "vpcIdentity: x", []string{"vpcIdentity: unknown key in line 3; " +
 			"known here are api, clusterName, formerClusterUIDs, instancesV2, loadBalancer, namespace, networkName, " +
-			"prefixName"}},
+			"prefixName, prefixNameIPv6"}},
 		"limit of the other cloud": {required + "loadBalancer: {maxTargets: 5}", []string{
 			"loadBalancer.maxTargets: unknown key in line 3; known here are creationPollTimeout, drift, " +
 				"removeOrphans"}},
-		"all at once": {"networkName: Net\nprefixName: -a\nclusterName: a/b\nnamespace: a.b\nloadBalancer: {drift: " +
-			"no, removeOrphans: 5}\ninstancesV2: {maxRemovals: 101, removalWindow: 1m}\napi: {callTimeout: 0}",
+		"all at once": {"networkName: Net\nprefixName: -a\nprefixNameIPv6: b-\nclusterName: a/b\nnamespace: a.b\n" +
+			"loadBalancer: {drift: no, removeOrphans: 5}\n" +
+			"instancesV2: {maxRemovals: 101, removalWindow: 1m}\napi: {callTimeout: 0}",
 			[]string{
 				"networkName: found text, " + object,
 				"prefixName: found text, " + object,
+				"prefixNameIPv6: found text, " + object,
 				"clusterName: found text, " + label,
 				"namespace: found text, want the name of a namespace: at most 63 lower-case letters, digits and -",
-				"loadBalancer.removeOrphans: found 5, want true or false",
 				"loadBalancer.drift: found text, want one of repair, report, off",
-				"instancesV2.removalWindow: found text, want a whole number of seconds from 60 to 86400",
+				"loadBalancer.removeOrphans: found 5, want true or false",
 				"instancesV2.maxRemovals: found 101, want a whole number of percent from 0 to 100",
+				"instancesV2.removalWindow: found text, want a whole number of seconds from 60 to 86400",
 				"api.callTimeout: found 0, want a whole number of seconds from 1 to 600",
 			}},
 		"too long": {"networkName: " + strings.Repeat("n", 254) + "\nclusterName: " + strings.Repeat("c", 64) +

@@ -24,8 +24,9 @@ import (
 // what must not be stale.
 type Provider struct {
 	store *store.Store
+	turn  chan struct{} // has room for whoever requests a list
 
-	mu     sync.Mutex
+	mu     sync.Mutex                   // not held during requests
 	listed *computev1alpha1.MachineList // the last list that did not come from the watch
 	asked  time.Time                    // when it was requested
 }
@@ -33,15 +34,16 @@ type Provider struct {
 var _ cloud.Machines = (*Provider)(nil)
 
 // New returns a provider of the machines in a store.
-func New(s *store.Store) *Provider { return &Provider{store: s} }
+func New(s *store.Store) *Provider { return &Provider{store: s, turn: make(chan struct{}, 1)} }
 
 // Owns reports whether a provider ID is of this cloud. This includes one that names no machine: an event reports it.
 func (p *Provider) Owns(id string) bool { return providerid.Owned(id) }
 
 // Find returns the machine that the provider ID of the Node names. The machine of a Node without one has the name of
-// the Node, and is read from the API server: the watch may still show an earlier machine with this name.
-func (p *Provider) Find(ctx context.Context, node *corev1.Node, _ time.Time) (cloud.Machine, error) {
-	machine, err := p.machineOf(ctx, node)
+// the Node, and is read from the API server at or after notBefore: the watch may still show an earlier machine with
+// this name. All Nodes share one list.
+func (p *Provider) Find(ctx context.Context, node *corev1.Node, notBefore time.Time) (cloud.Machine, error) {
+	machine, err := p.machineOf(ctx, node, notBefore)
 	if err != nil {
 		return cloud.Machine{}, err
 	}
@@ -56,12 +58,17 @@ func (p *Provider) Find(ctx context.Context, node *corev1.Node, _ time.Time) (cl
 	return p.describe(node, machine), nil
 }
 
-func (p *Provider) machineOf(ctx context.Context, node *corev1.Node) (*computev1alpha1.Machine, error) {
-	if err := p.store.WaitForSync(ctx); err != nil {
+func (p *Provider) machineOf(ctx context.Context, node *corev1.Node,
+	notBefore time.Time) (*computev1alpha1.Machine, error) {
+	needed := []store.Kind{p.store.Machines, p.store.NetworkInterfaces}
+	if cloud.Uninitialised(node) {
+		needed = append(needed, p.store.MachinePools) // it has its zone before pods run on it
+	}
+	if err := p.store.WaitForSync(ctx, needed...); err != nil {
 		return nil, err
 	}
 	if node.Spec.ProviderID == "" {
-		machine, err := p.read(ctx, node.Name)
+		machine, err := p.named(ctx, node.Name, notBefore)
 		if err != nil {
 			return nil, err
 		}
@@ -85,6 +92,27 @@ func (p *Provider) elsewhere(err error) error {
 	return &cloud.MachineProblem{Reason: cloud.MachineElsewhere, Message: message}
 }
 
+// named returns the newest known machine with a name. It is read again if it is not in the list: it may be newer.
+func (p *Provider) named(ctx context.Context, name string, notBefore time.Time) (*computev1alpha1.Machine, error) {
+	if oldest := time.Now().Add(-store.MaxDelay); notBefore.Before(oldest) {
+		notBefore = oldest // the store does not know which machines were deleted before
+	}
+	machines, err := p.list(ctx, notBefore)
+	if err != nil {
+		return nil, err
+	}
+	at := slices.IndexFunc(machines.Items, func(m computev1alpha1.Machine) bool { return m.Name == name })
+	if at < 0 {
+		return p.read(ctx, name)
+	}
+	p.store.Machines.Written(&machines.Items[at])
+	machine, exists := p.store.Machines.Get(name)
+	if !exists { // it was deleted after the list
+		return p.read(ctx, name)
+	}
+	return machine, p.readInterfaces(ctx, machine)
+}
+
 // read reads a machine from the API server, and those of its network interfaces that the watch has not reported yet.
 func (p *Provider) read(ctx context.Context, name string) (*computev1alpha1.Machine, error) {
 	machine, err := p.store.Client.Machines.Get(ctx, name, metav1.GetOptions{})
@@ -95,17 +123,22 @@ func (p *Provider) read(ctx context.Context, name string) (*computev1alpha1.Mach
 		return nil, fmt.Errorf("reading machine %s/%s: %w", p.store.Client.Namespace, name, err)
 	}
 	p.store.Machines.Written(machine)
+	return machine, p.readInterfaces(ctx, machine)
+}
+
+// readInterfaces reads the network interfaces of a machine that the watch has not reported yet.
+func (p *Provider) readInterfaces(ctx context.Context, machine *computev1alpha1.Machine) error {
 	_, unknown := p.store.InterfacesOf(machine)
 	for _, name := range unknown {
 		one, err := p.store.Client.NetworkInterfaces.Get(ctx, name, metav1.GetOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
-			return nil, fmt.Errorf("reading network interface %s/%s: %w", p.store.Client.Namespace, name, err)
+			return fmt.Errorf("reading network interface %s/%s: %w", p.store.Client.Namespace, name, err)
 		}
 		if err == nil {
 			p.store.NetworkInterfaces.Written(one)
 		}
 	}
-	return machine, nil
+	return nil
 }
 
 // notFound returns the problem that there is no machine with the name of a Node. It names one that differs only after
@@ -128,7 +161,7 @@ func (p *Provider) notFound(name string) error {
 // the API server that was requested at or after notBefore, because the watch may lag behind. A list that has it may be
 // older than its deletion, so that it is looked up in a newer one as well.
 func (p *Provider) State(ctx context.Context, node *corev1.Node, notBefore time.Time) (cloud.MachineState, error) {
-	if err := p.store.WaitForSync(ctx); err != nil {
+	if err := p.store.WaitForSync(ctx, p.store.Machines); err != nil {
 		return cloud.MachineUnknown, err
 	}
 	name, err := providerid.Machine(p.store.Client.Namespace, node.Spec.ProviderID)
@@ -153,20 +186,40 @@ func (p *Provider) State(ctx context.Context, node *corev1.Node, notBefore time.
 	return state, nil
 }
 
-// list returns all machines from the API server, requested at or after notBefore. All Nodes share one list.
+// list returns all machines from the API server, requested at or after notBefore. All Nodes share one list: who needs a
+// newer one waits while another one is requested, as long as ctx allows.
 func (p *Provider) list(ctx context.Context, notBefore time.Time) (*computev1alpha1.MachineList, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.listed != nil && !p.asked.Before(notBefore) {
-		return p.listed, nil
+	if listed := p.latest(notBefore); listed != nil {
+		return listed, nil
+	}
+	select {
+	case p.turn <- struct{}{}:
+		defer func() { <-p.turn }()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("waiting for a list of machines in %s: %w", p.store.Client.Namespace, context.Cause(ctx))
+	}
+	if listed := p.latest(notBefore); listed != nil {
+		return listed, nil
 	}
 	now := time.Now()
 	listed, err := p.store.Client.Machines.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("listing machines in %s: %w", p.store.Client.Namespace, err)
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.listed, p.asked = listed, now
 	return listed, nil
+}
+
+// latest returns the last list if it was requested at or after notBefore, else nil.
+func (p *Provider) latest(notBefore time.Time) *computev1alpha1.MachineList {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.asked.Before(notBefore) {
+		return nil
+	}
+	return p.listed
 }
 
 func stateOf(machine *computev1alpha1.Machine) cloud.MachineState {

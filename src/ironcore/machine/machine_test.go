@@ -6,13 +6,18 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	computev1alpha1 "github.com/ironcore-dev/ironcore/api/compute/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/cloud-provider/api"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/client"
@@ -191,6 +196,29 @@ func TestStateIsNotGoneAfterAnError(t *testing.T) {
 	})
 }
 
+// TestListThatTakesLong: who needs no newer list does not wait for one, and who does waits no longer than allowed.
+func TestListThatTakesLong(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		first := time.Now()
+		r.state("state", "gone", first, cloud.MachineGone)
+		<-time.After(time.Second)
+		answer := make(chan struct{})
+		r.server.Fail(func(simulator.Request) *metav1.Status { <-answer; return nil })
+		var wg sync.WaitGroup
+		newest := time.Now()
+		wg.Go(func() { r.state("state from the newer list", "gone", newest, cloud.MachineGone) })
+		synctest.Wait()
+		r.state("state from the older list", "gone", first, cloud.MachineGone)
+		ctx, stop := context.WithTimeout(r.ctx, time.Second)
+		defer stop()
+		_, err := r.State(ctx, node("gone"), newest)
+		want(r, "error after a second", errors.Is(err, context.DeadlineExceeded), true)
+		close(answer)
+		wg.Wait()
+		want(r, "lists", r.lists(), 2)
+	})
+}
+
 // TestZoneOfUnknownPool: the labels of a Node do not change while the pool of its machine is not known.
 func TestZoneOfUnknownPool(t *testing.T) {
 	inBubble(t, func(r *rig) {
@@ -270,5 +298,42 @@ func TestNearMissOfANodeName(t *testing.T) {
 				t.Errorf("%s: error %v, want %q in it", name, err, override)
 			}
 		}
+	})
+}
+
+// TestWithoutMachinePools: without the permission for machine pools, a new Node waits for its zone, and everything else
+// goes on.
+func TestWithoutMachinePools(t *testing.T) {
+	// The last handler limits the rate of errors across bubbles, which have another time.
+	handlers := utilruntime.ErrorHandlers
+	utilruntime.ErrorHandlers = handlers[:1]
+	t.Cleanup(func() { utilruntime.ErrorHandlers = handlers })
+	inBubble(t, func(r *rig) {
+		denied := apierrors.NewForbidden(schema.GroupResource{Resource: "machinepools"}, "", errors.New("denied"))
+		r.server.Fail(func(request simulator.Request) *metav1.Status {
+			if request.Resource == "machinepools" {
+				return &denied.ErrStatus
+			}
+			return nil
+		})
+		s := store.New(r.store.Client, "nodes", "blue")
+		s.Start(r.ctx)
+		r.Provider = New(s)
+		one := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"},
+			Spec: corev1.NodeSpec{ProviderID: "ironcore://shoot/a"}}
+		found, err := r.Find(r.ctx, one, time.Time{})
+		want(r, "error", err, nil)
+		want(r, "addresses", len(found.Addresses), 2)
+		state, err := r.State(r.ctx, one, time.Time{})
+		want(r, "error of State", err, nil)
+		want(r, "state", state, cloud.MachineRunning)
+		one.Spec.Taints = []corev1.Taint{{Key: api.TaintExternalCloudProvider}}
+		_, err = r.Find(r.ctx, one, time.Time{})
+		want(r, "a new Node waits", errors.Is(err, store.ErrNotSynced), true)
+		r.server.Fail(nil)
+		<-time.After(2 * time.Minute) // the pauses of the informer grow to a minute
+		found, err = r.Find(r.ctx, one, time.Time{})
+		want(r, "error with the permission", err, nil)
+		want(r, "zone", found.Zone, "zone-1")
 	})
 }

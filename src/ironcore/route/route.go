@@ -18,11 +18,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/audit"
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/label"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/providerid"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/store"
+	"github.com/thalassa-cloud/thalassa-ccm/src/tracing"
 )
 
 // Provider implements cloud.Routes. The network is the only table.
@@ -42,7 +42,7 @@ func (p *Provider) Owns(node *corev1.Node) bool { return providerid.Owned(node.S
 // Members returns the Nodes with their machines. A Node that does not have the name of its machine, or whose machine
 // has the label of another cluster, is not one.
 func (p *Provider) Members(ctx context.Context, nodes []*corev1.Node) ([]cloud.RouteMember, error) {
-	if err := p.store.WaitForSync(ctx); err != nil {
+	if err := p.store.WaitForSync(ctx, p.store.Machines, p.store.NetworkInterfaces); err != nil {
 		return nil, err
 	}
 	var members []cloud.RouteMember
@@ -66,7 +66,7 @@ func (p *Provider) Members(ctx context.Context, nodes []*corev1.Node) ([]cloud.R
 // List implements cloud.Routes. The gateway of a route is the first address of its network interface that has the IP
 // family of the destination.
 func (p *Provider) List(ctx context.Context, _ cloud.PodNetwork, _ time.Duration) (cloud.RouteTables, error) {
-	if err := p.store.WaitForSync(ctx); err != nil {
+	if err := p.store.WaitForSync(ctx, p.store.Machines, p.store.NetworkInterfaces); err != nil {
 		return cloud.RouteTables{}, err
 	}
 	table := cloud.RouteTable{ID: p.store.Network, Name: "Network " + p.store.Network, Used: true}
@@ -117,18 +117,13 @@ func addressesOf(one *networkingv1alpha1.NetworkInterface) []netip.Addr {
 	return addresses
 }
 
-// FreeAddresses returns none: a route is a part of the network interface that has its gateway.
-func (p *Provider) FreeAddresses(context.Context, cloud.PodNetwork, []netip.Addr) ([]netip.Addr, error) {
-	return nil, nil
-}
-
 // Create appends the destination to the prefixes of the network interface with the gateway, unless it has it.
 func (p *Provider) Create(ctx context.Context, _ string, route cloud.Route) error {
 	one, err := p.interfaceWith(route.Gateway)
 	if err != nil {
 		return err
 	}
-	ctx = audit.WithCause(ctx, fmt.Sprintf("a Node has pods in %s by %s", route.Destination, route.Gateway))
+	ctx = tracing.WithCause(ctx, fmt.Sprintf("a Node has pods in %s by %s", route.Destination, route.Gateway))
 	managed := append(without(p.managed(one), route.Destination), route.Destination)
 	prefixes := one.Spec.Prefixes
 	if position(prefixes, route.Destination) < 0 {
@@ -177,13 +172,8 @@ func (p *Provider) Delete(ctx context.Context, _ string, route cloud.ActualRoute
 		return &cloud.RouteProblem{Err: fmt.Errorf("deleting the route to %s from network interface %s: %w",
 			route.Destination, name, err)}
 	}
-	ctx = audit.WithCause(ctx, fmt.Sprintf("no Node has pods in %s by %s", route.Destination, route.Gateway))
+	ctx = tracing.WithCause(ctx, fmt.Sprintf("no Node has pods in %s by %s", route.Destination, route.Gateway))
 	return p.write(ctx, one, prefixes, without(p.managed(one), route.Destination))
-}
-
-// Replace is never called, because the table is not exclusive.
-func (p *Provider) Replace(context.Context, string, []netip.Prefix, []cloud.Route) error {
-	return fmt.Errorf("replacing the routes of Network %s: network interfaces may have other prefixes", p.store.Network)
 }
 
 // write writes prefixes and the record of those that are managed, if they differ and the network interface has not

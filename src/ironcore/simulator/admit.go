@@ -2,9 +2,12 @@ package simulator
 
 import (
 	"fmt"
+	"slices"
 
 	computev1alpha1 "github.com/ironcore-dev/ironcore/api/compute/v1alpha1"
 	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -22,22 +25,36 @@ func fieldsOf(object Object) fields.Set {
 	return set
 }
 
+// setDefaults sets the defaults of an object that is read.
+func setDefaults(object Object) {
+	switch o := object.(type) {
+	case *computev1alpha1.Machine:
+		setDefault(&o.Spec.Power, computev1alpha1.PowerOn)
+		setDefault(&o.Status.State, computev1alpha1.MachineStatePending)
+	case *networkingv1alpha1.NetworkInterface:
+		setFamilies(&o.Spec.IPFamilies, o.Spec.IPs)
+		setDefault(&o.Status.State, networkingv1alpha1.NetworkInterfaceStatePending)
+	case *networkingv1alpha1.LoadBalancer:
+		setFamilies(&o.Spec.IPFamilies, o.Spec.IPs)
+	}
+}
+
 func admitMachine(m, old *computev1alpha1.Machine) field.ErrorList {
-	setDefault(&m.Spec.Power, computev1alpha1.PowerOn)
-	setDefault(&m.Status.State, computev1alpha1.MachineStatePending)
 	spec := field.NewPath("spec")
-	problems := validName(spec.Child("machineClassRef", "name"), m.Spec.MachineClassRef.Name)
+	problems := validReference(spec.Child("machineClassRef"), m.Spec.MachineClassRef)
 	if m.Spec.MachinePoolRef != nil {
 		problems = append(problems, validName(spec.Child("machinePoolRef", "name"), m.Spec.MachinePoolRef.Name)...)
 	}
-	problems = append(problems, admitEntries(m.Spec.NetworkInterfaces, spec.Child("networkInterfaces"))...)
+	problems = append(problems, validEnum(spec.Child("power"), m.Spec.Power, computev1alpha1.PowerOn,
+		computev1alpha1.PowerOff)...)
+	problems = append(problems, admitEntries(m.Spec.NetworkInterfaces, spec.Child("networkInterface"))...)
 	if old == nil {
 		return problems
 	}
-	problems = append(problems, apivalidation.ValidateImmutableField(
+	problems = append(problems, immutable(
 		m.Spec.MachineClassRef, old.Spec.MachineClassRef, spec.Child("machineClassRef"))...)
 	if old.Spec.MachinePoolRef != nil {
-		problems = append(problems, apivalidation.ValidateImmutableField(
+		problems = append(problems, immutable(
 			m.Spec.MachinePoolRef, old.Spec.MachinePoolRef, spec.Child("machinePoolRef"))...)
 	}
 	return problems
@@ -52,15 +69,17 @@ func admitEntries(entries []computev1alpha1.NetworkInterface, path *field.Path) 
 		}
 		seen[e.Name] = true
 		problems = append(problems, validName(at.Child("name"), e.Name)...)
-		if (e.NetworkInterfaceRef == nil) == (e.Ephemeral == nil) {
-			problems = append(problems, field.Forbidden(at, "exactly one source of the network interface is needed"))
+		switch {
+		case e.NetworkInterfaceRef == nil && e.Ephemeral == nil:
+			problems = append(problems, field.Invalid(at, e.Name, "a source of the network interface is needed"))
+		case e.NetworkInterfaceRef != nil && e.Ephemeral != nil:
+			problems = append(problems, field.Forbidden(at.Child("ephemeral"), "there is another source"))
 		}
 	}
 	return problems
 }
 
 func admitMachinePool(p, old *computev1alpha1.MachinePool) field.ErrorList {
-	setDefault(&p.Status.State, computev1alpha1.MachinePoolStatePending)
 	if old == nil {
 		return nil
 	}
@@ -72,11 +91,10 @@ func setOnce(id, old string) field.ErrorList {
 	if old == "" {
 		return nil
 	}
-	return apivalidation.ValidateImmutableField(id, old, field.NewPath("spec", "providerID"))
+	return immutable(id, old, field.NewPath("spec", "providerID"))
 }
 
 func admitNetwork(n, old *networkingv1alpha1.Network) field.ErrorList {
-	setDefault(&n.Status.State, networkingv1alpha1.NetworkStatePending)
 	if old == nil {
 		return nil
 	}
@@ -84,10 +102,8 @@ func admitNetwork(n, old *networkingv1alpha1.Network) field.ErrorList {
 }
 
 func admitNetworkInterface(n, old *networkingv1alpha1.NetworkInterface) field.ErrorList {
-	setDefault(&n.Status.State, networkingv1alpha1.NetworkInterfaceStatePending)
-	setFamilies(&n.Spec.IPFamilies, n.Spec.IPs)
 	spec := field.NewPath("spec")
-	problems := append(validName(spec.Child("networkRef", "name"), n.Spec.NetworkRef.Name),
+	problems := append(validReference(spec.Child("networkRef"), n.Spec.NetworkRef),
 		validFamilies(spec.Child("ipFamilies"), n.Spec.IPFamilies)...)
 	if len(n.Spec.IPs) != len(n.Spec.IPFamilies) {
 		problems = append(problems, field.Invalid(spec.Child("ips"), len(n.Spec.IPs), "one per IP family is needed"))
@@ -97,14 +113,38 @@ func admitNetworkInterface(n, old *networkingv1alpha1.NetworkInterface) field.Er
 	if old == nil {
 		return problems
 	}
-	for name, values := range map[string][2]any{
-		"networkRef": {n.Spec.NetworkRef, old.Spec.NetworkRef},
-		"ipFamilies": {n.Spec.IPFamilies, old.Spec.IPFamilies},
-		"attributes": {n.Spec.Attributes, old.Spec.Attributes},
-	} {
-		problems = append(problems, apivalidation.ValidateImmutableField(values[0], values[1], spec.Child(name))...)
+	// One problem of the whole spec, whatever has changed.
+	fixed := func(s networkingv1alpha1.NetworkInterfaceSpec) []any {
+		return []any{s.NetworkRef, s.IPFamilies, s.Attributes}
 	}
-	return problems
+	return append(problems, immutable(fixed(n.Spec), fixed(old.Spec), spec)...)
+}
+
+// immutable checks a field that may not change.
+func immutable(value, old any, path *field.Path) field.ErrorList {
+	if apiequality.Semantic.DeepEqual(value, old) {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(path, apivalidation.FieldImmutableErrorMsg)}
+}
+
+// validEnum checks a field that has one of some values.
+func validEnum[T ~string](path *field.Path, value T, supported ...T) field.ErrorList {
+	switch {
+	case value == "":
+		return field.ErrorList{field.Required(path, "a value is needed")}
+	case !slices.Contains(supported, value):
+		return field.ErrorList{field.NotSupported(path, value, supported)}
+	}
+	return nil
+}
+
+// validReference checks a reference that is needed.
+func validReference(path *field.Path, ref corev1.LocalObjectReference) (problems field.ErrorList) {
+	if ref.Name == "" {
+		problems = append(problems, field.Required(path, "a reference is needed"))
+	}
+	return append(problems, validName(path.Child("name"), ref.Name)...)
 }
 
 func admitRouting(r, _ *networkingv1alpha1.LoadBalancerRouting) (problems field.ErrorList) {

@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	ipamv1alpha1 "github.com/ironcore-dev/ironcore/api/ipam/v1alpha1"
 	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -10,7 +11,7 @@ import (
 func setFamilies(families *[]corev1.IPFamily, ips []networkingv1alpha1.IPSource) {
 	given := len(*families)
 	for i, ip := range ips {
-		if given == 0 {
+		if given == 0 && (ip.Value != nil || ip.Ephemeral != nil) {
 			*families = append(*families, familyOf(ip))
 		}
 		if ip.Ephemeral == nil || ip.Ephemeral.PrefixTemplate == nil {
@@ -64,12 +65,13 @@ func validFamilies(path *field.Path, families []corev1.IPFamily) (problems field
 			problems = append(problems, field.Duplicate(path.Index(i), f))
 		}
 		seen[f] = true
-		if f != corev1.IPv4Protocol && f != corev1.IPv6Protocol {
-			problems = append(problems, field.NotSupported(path.Index(i), f,
-				[]corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}))
-		}
+		problems = append(problems, validFamily(path.Index(i), f)...)
 	}
 	return problems
+}
+
+func validFamily(path *field.Path, family corev1.IPFamily) field.ErrorList {
+	return validEnum(path, family, corev1.IPv4Protocol, corev1.IPv6Protocol)
 }
 
 // validIPs checks that each address has the IP family at its index.
@@ -77,51 +79,87 @@ func validIPs(
 	path *field.Path, ips []networkingv1alpha1.IPSource, families []corev1.IPFamily,
 ) (problems field.ErrorList) {
 	for i, ip := range ips {
-		at := path.Index(i)
-		if (ip.Value == nil) == (ip.Ephemeral == nil) {
-			problems = append(problems, field.Forbidden(at, "exactly one of value and ephemeral is needed"))
-			continue
+		at, family := path.Index(i), corev1.IPFamily("")
+		if i < len(families) {
+			family = families[i]
 		}
-		if i >= len(families) || familyOf(ip) != families[i] {
-			problems = append(problems, field.Forbidden(at, "must be of the IP family at its index"))
+		if ip.Value != nil && ip.Value.Family() != family {
+			problems = append(problems, field.Invalid(at.Child("value"), ip.Value.String(), "is of another IP family"))
 		}
-		if ip.Ephemeral != nil {
-			problems = append(problems, validTemplate(at.Child("ephemeral", "prefixTemplate"), ip.Ephemeral, true)...)
+		problems = append(problems, validSource(at, ip.Value != nil, ip.Ephemeral)...)
+		if ip.Value == nil && ip.Ephemeral != nil {
+			problems = append(problems, validAddressTemplate(at.Child("ephemeral", "prefixTemplate"),
+				ip.Ephemeral.PrefixTemplate, family)...)
 		}
 	}
 	return problems
+}
+
+// validSource checks that there is one source; fixed means that there is a value.
+func validSource(path *field.Path, fixed bool, source *networkingv1alpha1.EphemeralPrefixSource) field.ErrorList {
+	switch {
+	case fixed && source != nil:
+		return field.ErrorList{field.Invalid(path.Child("ephemeral"), "", "there is a value")}
+	case !fixed && source == nil:
+		return field.ErrorList{field.Invalid(path, "", "a value, or ephemeral is needed")}
+	}
+	return nil
 }
 
 func validPrefixes(path *field.Path, prefixes []networkingv1alpha1.PrefixSource) (problems field.ErrorList) {
 	for i, p := range prefixes {
-		at := path.Index(i)
-		if (p.Value == nil) == (p.Ephemeral == nil) {
-			problems = append(problems, field.Forbidden(at, "exactly one of value and ephemeral is needed"))
-		} else if p.Ephemeral != nil {
-			problems = append(problems, validTemplate(at.Child("ephemeral", "prefixTemplate"), p.Ephemeral, false)...)
+		problems = append(problems, validSource(path.Index(i), p.Value != nil, p.Ephemeral)...)
+		if p.Value == nil && p.Ephemeral != nil {
+			problems = append(problems, validTemplate(path.Index(i).Child("ephemeral"), p.Ephemeral.PrefixTemplate)...)
 		}
 	}
 	return problems
 }
 
-// validTemplate checks the template of an ephemeral prefix; single means that it must be one address.
-func validTemplate(
-	path *field.Path, source *networkingv1alpha1.EphemeralPrefixSource, single bool,
-) (problems field.ErrorList) {
-	if source.PrefixTemplate == nil {
+// validAddressTemplate checks the template of a prefix that has to be one address of an IP family.
+func validAddressTemplate(
+	path *field.Path, template *ipamv1alpha1.PrefixTemplateSpec, family corev1.IPFamily,
+) field.ErrorList {
+	problems := validTemplate(path, template)
+	if template == nil {
+		return problems
+	}
+	spec := path.Child("spec")
+	if template.Spec.IPFamily != family {
+		problems = append(problems, field.Forbidden(spec.Child("ipFamily"), "must be the IP family at its index"))
+	}
+	if p := template.Spec.Prefix; p != nil && !p.IsSingleIP() {
+		problems = append(problems, field.Forbidden(spec.Child("prefix"), "must be a single address"))
+	}
+	if length := template.Spec.PrefixLength; length != 0 && length != bits(family) {
+		problems = append(problems, field.Forbidden(spec.Child("prefixLength"), "must be that of a single address"))
+	}
+	return problems
+}
+
+// validTemplate checks the template of a prefix.
+func validTemplate(path *field.Path, template *ipamv1alpha1.PrefixTemplateSpec) field.ErrorList {
+	if template == nil {
 		return field.ErrorList{field.Required(path, "a template is needed")}
 	}
-	spec := source.PrefixTemplate.Spec
-	if spec.IPFamily == "" {
-		problems = append(problems, field.Required(path.Child("spec", "ipFamily"), "an IP family is needed"))
+	at, spec := path.Child("spec"), template.Spec
+	problems := validFamily(at.Child("ipFamily"), spec.IPFamily)
+	if spec.Prefix != nil && spec.Prefix.IP().Family() != spec.IPFamily {
+		problems = append(problems, field.Invalid(at.Child("prefix"), spec.Prefix.String(), "is of another IP family"))
+	}
+	if spec.PrefixLength < 0 || spec.PrefixLength > bits(spec.IPFamily) ||
+		spec.PrefixLength > 0 && spec.IPFamily == "" {
+		problems = append(problems, field.Invalid(at.Child("prefixLength"), spec.PrefixLength, "is no length"))
 	}
 	root := spec.ParentRef == nil && spec.ParentSelector == nil
-	if root && spec.Prefix == nil {
-		problems = append(problems, field.Required(path.Child("spec", "prefix"), "a prefix without a parent needs one"))
+	switch {
+	case root && spec.PrefixLength != 0:
+		problems = append(problems, field.Invalid(at.Child("prefixLength"), spec.PrefixLength, "there is no parent"))
+	case !root && spec.Prefix == nil && spec.PrefixLength == 0:
+		problems = append(problems, field.Invalid(at, "", "a prefix or a length is needed"))
 	}
-	if single && (spec.Prefix != nil && !spec.Prefix.IsSingleIP() ||
-		spec.PrefixLength != 0 && spec.PrefixLength != bits(spec.IPFamily)) {
-		problems = append(problems, field.Forbidden(path.Child("spec"), "must be a single address"))
+	if root && spec.Prefix == nil {
+		problems = append(problems, field.Required(at.Child("prefix"), "a prefix without a parent needs one"))
 	}
 	return problems
 }

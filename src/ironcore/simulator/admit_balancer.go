@@ -3,7 +3,6 @@ package simulator
 import (
 	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
-	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -11,17 +10,11 @@ import (
 
 func admitLoadBalancer(lb, old *networkingv1alpha1.LoadBalancer) field.ErrorList {
 	spec := field.NewPath("spec")
-	setFamilies(&lb.Spec.IPFamilies, lb.Spec.IPs)
 	if lb.Spec.Type != networkingv1alpha1.LoadBalancerTypeInternal {
 		lb.Spec.IPs = nil // without an error
 	}
-	var problems field.ErrorList
-	types := []networkingv1alpha1.LoadBalancerType{
-		networkingv1alpha1.LoadBalancerTypePublic, networkingv1alpha1.LoadBalancerTypeInternal,
-	}
-	if lb.Spec.Type != types[0] && lb.Spec.Type != types[1] {
-		problems = append(problems, field.NotSupported(spec.Child("type"), lb.Spec.Type, types))
-	}
+	problems := validEnum(spec.Child("type"), lb.Spec.Type, networkingv1alpha1.LoadBalancerTypePublic,
+		networkingv1alpha1.LoadBalancerTypeInternal)
 	problems = append(problems, validName(spec.Child("networkRef", "name"), lb.Spec.NetworkRef.Name)...)
 	problems = append(problems, validFamilies(spec.Child("ipFamilies"), lb.Spec.IPFamilies)...)
 	problems = append(problems, validIPs(spec.Child("ips"), lb.Spec.IPs, lb.Spec.IPFamilies)...)
@@ -29,8 +22,7 @@ func admitLoadBalancer(lb, old *networkingv1alpha1.LoadBalancer) field.ErrorList
 		metav1validation.LabelSelectorValidationOptions{}, spec.Child("networkInterfaceSelector"))...)
 	problems = append(problems, validPorts(spec.Child("ports"), lb.Spec.Ports)...)
 	if old != nil {
-		problems = append(problems, apivalidation.ValidateImmutableField(
-			lb.Spec.NetworkRef, old.Spec.NetworkRef, spec.Child("networkRef"))...)
+		problems = append(problems, immutable(lb.Spec.NetworkRef, old.Spec.NetworkRef, spec.Child("networkRef"))...)
 	}
 	return problems
 }
@@ -68,11 +60,13 @@ func lastPort(p networkingv1alpha1.LoadBalancerPort) int32 {
 func validPort(
 	path *field.Path, protocol corev1.Protocol, p networkingv1alpha1.LoadBalancerPort,
 ) (problems field.ErrorList) {
-	protocols := []corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP}
-	if protocol != protocols[0] && protocol != protocols[1] && protocol != protocols[2] {
-		problems = append(problems, field.NotSupported(path.Child("protocol"), protocol, protocols))
+	problems = validEnum(path.Child("protocol"), protocol, corev1.ProtocolTCP, corev1.ProtocolUDP,
+		corev1.ProtocolSCTP)
+	numbers := map[string]int32{"port": p.Port}
+	if p.EndPort != nil {
+		numbers["endPort"] = *p.EndPort
 	}
-	for name, port := range map[string]int32{"port": p.Port, "endPort": lastPort(p)} {
+	for name, port := range numbers {
 		for _, problem := range validation.IsValidPortNum(int(port)) {
 			problems = append(problems, field.Invalid(path.Child(name), port, problem))
 		}

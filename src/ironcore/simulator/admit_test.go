@@ -29,9 +29,16 @@ func wantInvalid(t *testing.T, err error, text string) {
 }
 
 func ephemeral(family corev1.IPFamily) networkingv1alpha1.IPSource {
+	if family == corev1.IPv6Protocol {
+		return ephemeralOf("internal6", family)
+	}
+	return ephemeralOf("internal", family)
+}
+
+func ephemeralOf(parent string, family corev1.IPFamily) networkingv1alpha1.IPSource {
 	return networkingv1alpha1.IPSource{Ephemeral: &networkingv1alpha1.EphemeralPrefixSource{
 		PrefixTemplate: &ipamv1alpha1.PrefixTemplateSpec{Spec: ipamv1alpha1.PrefixSpec{
-			IPFamily: family, ParentRef: &corev1.LocalObjectReference{Name: "parent"},
+			IPFamily: family, ParentRef: &corev1.LocalObjectReference{Name: parent},
 		}},
 	}}
 }
@@ -43,6 +50,14 @@ func internal(families ...corev1.IPFamily) func(*networkingv1alpha1.LoadBalancer
 		for _, f := range families {
 			lb.Spec.IPs = append(lb.Spec.IPs, ephemeral(f))
 		}
+	}
+}
+
+// source makes a load balancer internal, with one source of an IPv4 address.
+func source(source networkingv1alpha1.IPSource) func(*networkingv1alpha1.LoadBalancer) {
+	return func(lb *networkingv1alpha1.LoadBalancer) {
+		internal(corev1.IPv4Protocol)(lb)
+		lb.Spec.IPs[0] = source
 	}
 }
 
@@ -60,7 +75,8 @@ func TestLoadBalancerIsValidated(t *testing.T) {
 		"name of a UID": {change: func(lb *networkingv1alpha1.LoadBalancer) { lb.Name = strings.Repeat("0a", 16) }},
 		"long name": {problem: "metadata.name",
 			change: func(lb *networkingv1alpha1.LoadBalancer) { lb.Name = strings.Repeat("a", 64) }},
-		"no type": {problem: "spec.type", change: func(lb *networkingv1alpha1.LoadBalancer) { lb.Spec.Type = "" }},
+		"no type": {problem: "spec.type: Required",
+			change: func(lb *networkingv1alpha1.LoadBalancer) { lb.Spec.Type = "" }},
 		"no IP family": {problem: "spec.ipFamilies",
 			change: func(lb *networkingv1alpha1.LoadBalancer) { lb.Spec.IPFamilies = nil }},
 		"no network": {problem: "spec.networkRef.name",
@@ -69,10 +85,14 @@ func TestLoadBalancerIsValidated(t *testing.T) {
 			internal(corev1.IPv4Protocol)(lb)
 			lb.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}
 		}},
-		"address of another family": {problem: "spec.ips[0]", change: func(lb *networkingv1alpha1.LoadBalancer) {
-			internal(corev1.IPv4Protocol)(lb)
-			lb.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv6Protocol}
-		}},
+		"prefix of another family": {problem: "spec.ipFamily: Forbidden",
+			change: source(ephemeral(corev1.IPv6Protocol))},
+		"value of another family": {problem: "spec.ips[0].value: Invalid", change: source(
+			networkingv1alpha1.IPSource{Value: commonv1alpha1.MustParseNewIP("fd00::1")})},
+		"no source of an address": {problem: "spec.ips[0]: Invalid", change: source(networkingv1alpha1.IPSource{})},
+		"prefix without a parent": {problem: "spec.prefix: Required", change: source(
+			networkingv1alpha1.IPSource{Ephemeral: &networkingv1alpha1.EphemeralPrefixSource{
+				PrefixTemplate: &ipamv1alpha1.PrefixTemplateSpec{}}})},
 		"the first port is not checked": {change: ports(networkingv1alpha1.LoadBalancerPort{Protocol: &unknown})},
 		"the second port is checked": {problem: "spec.ports[1].protocol", change: ports(
 			networkingv1alpha1.LoadBalancerPort{Protocol: &unknown, Port: 1},
@@ -111,7 +131,7 @@ func TestLoadBalancerDefaultsAndChanges(t *testing.T) {
 			metav1.PatchOptions{})
 	}
 	_, err := patch(`{"spec":{"networkRef":{"name":"other"}}}`)
-	wantInvalid(t, err, "spec.networkRef")
+	wantInvalid(t, err, "spec.networkRef: Forbidden")
 	changed, err := patch(`{"spec":{"type":"Public"}}`)
 	wantInvalid(t, err, "")
 	want(t, "addresses", len(changed.Spec.IPs), 0)
@@ -119,11 +139,11 @@ func TestLoadBalancerDefaultsAndChanges(t *testing.T) {
 
 func TestNetworkInterfaceIsValidated(t *testing.T) {
 	for name, test := range map[string]struct{ patch, problem string }{
-		"network":          {`{"spec":{"networkRef":{"name":"other"}}}`, "spec.networkRef"},
-		"families":         {`{"spec":{"ipFamilies":["IPv6"],"ips":[{"value":"fd00::1"}]}}`, "spec.ipFamilies"},
-		"attributes":       {`{"spec":{"attributes":{"a":"b"}}}`, "spec.attributes"},
+		"network":          {`{"spec":{"networkRef":{"name":"other"}}}`, "spec: Forbidden"},
+		"families":         {`{"spec":{"ipFamilies":["IPv6"],"ips":[{"value":"fd00::1"}]}}`, "spec: Forbidden"},
+		"attributes":       {`{"spec":{"attributes":{"a":"b"}}}`, "spec: Forbidden"},
 		"counts":           {`{"spec":{"ips":[]}}`, "spec.ips"},
-		"empty prefix":     {`{"spec":{"prefixes":[{}]}}`, "spec.prefixes[0]"},
+		"empty prefix":     {`{"spec":{"prefixes":[{}]}}`, "spec.prefixes[0]: Invalid"},
 		"same prefix":      {`{"spec":{"prefixes":[{"value":"10.1.0.0/24"},{"value":"10.1.0.0/24"}]}}`, ""},
 		"other address":    {`{"spec":{"ips":[{"value":"10.0.0.9"}]}}`, ""},
 		"label":            {`{"metadata":{"labels":{"kubernetes.io/cluster":"c"}}}`, ""},
@@ -156,7 +176,7 @@ func TestMachineIsValidated(t *testing.T) {
 		{`{"spec":{"machinePoolRef":{"name":"p"}}}`, ""},
 		{`{"spec":{"machinePoolRef":{"name":"q"}}}`, "spec.machinePoolRef"},
 		{`{"spec":{"machineClassRef":{"name":"q"}}}`, "spec.machineClassRef"},
-		{`{"spec":{"networkInterfaces":[{"name":"a"}]}}`, "spec.networkInterfaces[0]"},
+		{`{"spec":{"networkInterfaces":[{"name":"a"}]}}`, "spec.networkInterface[0]: Invalid"},
 	} {
 		_, err := r.clients.Machines.Patch(t.Context(), "m", types.MergePatchType, []byte(step.patch),
 			metav1.PatchOptions{})

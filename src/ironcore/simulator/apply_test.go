@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	metaapply "k8s.io/client-go/applyconfigurations/meta/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/simulator/role"
@@ -82,6 +83,44 @@ func TestHandOver(t *testing.T) {
 	want(t, "port", after.Spec.Ports[0].Port, 80)
 	_, err = r.apply("new", false, 81)
 	want(t, "error without another manager", err, nil)
+}
+
+// TestApplyOfFieldSetBack: who has changed a field by an update stays its only manager when the former value is back,
+// and another manager that applies this value becomes the second one. The real API server answers "conflict with ...".
+func TestApplyOfFieldSetBack(t *testing.T) {
+	r := newRig(t, Options{})
+	_, err := r.apply("one", false, 80)
+	want(t, "error", err, nil)
+	for _, port := range []string{"8080", "80"} {
+		_, err = r.clients.LoadBalancers.Patch(t.Context(), "lb", types.MergePatchType,
+			[]byte(`{"spec":{"ports":[{"port":`+port+`}]}}`), metav1.PatchOptions{FieldManager: "kubectl-edit"})
+		want(t, "error", err, nil)
+	}
+	_, err = r.apply("one", false, 81)
+	wantConflict(t, err, "kubectl-edit", ".spec.ports")
+	_, err = r.apply("one", false, 80)
+	want(t, "error of the same value", err, nil)
+	_, err = r.apply("one", false, 81)
+	wantConflict(t, err, "kubectl-edit", ".spec.ports")
+	_, err = r.apply("one", true, 81)
+	want(t, "error with force", err, nil)
+	_, err = r.apply("one", false, 82)
+	want(t, "error of the only manager", err, nil)
+}
+
+// TestApplyWithoutManagedFields: the fields of an object without managed fields belong to "before-first-apply", as the
+// real API server answers.
+func TestApplyWithoutManagedFields(t *testing.T) {
+	r := newRig(t, Options{})
+	_, err := r.apply("one", false, 80)
+	want(t, "error", err, nil)
+	r.ChangeLoadBalancer("lb", func(lb *networkingv1alpha1.LoadBalancer) { lb.ManagedFields = nil })
+	_, err = r.apply("one", false, 81)
+	wantConflict(t, err, "before-first-apply", ".spec.ports")
+	_, err = r.apply("one", true, 81)
+	want(t, "error with force", err, nil)
+	_, err = r.apply("one", false, 82)
+	want(t, "error of the only manager", err, nil)
 }
 
 func TestApplyOfVersion(t *testing.T) {

@@ -29,7 +29,7 @@ type kind struct {
 	generation                      bool // metadata.generation is maintained
 	empty                           func() Object
 	validName                       apivalidation.ValidateNameFunc
-	// admit sets defaults and validates. The old object is nil if the object is created.
+	// admit validates. The old object is nil if the object is created.
 	admit func(object, old Object) field.ErrorList
 }
 

@@ -3,12 +3,14 @@ package simulator
 import (
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	commonv1alpha1 "github.com/ironcore-dev/ironcore/api/common/v1alpha1"
 	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
+	applyv1alpha1 "github.com/ironcore-dev/ironcore/client-go/applyconfigurations/networking/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -45,12 +47,81 @@ func TestAddresses(t *testing.T) {
 		lb.Spec.Ports[0].Port = 81
 	})
 	want(t, "without a family", r.addresses("public"), "192.0.2.1 ")
-	r.ChangeLoadBalancer("public", internal(corev1.IPv4Protocol))
-	want(t, "after a change of the type", r.addresses("public"), "10.250.0.2 ")
 	r.Delete("LoadBalancer", "public")
 	want(t, "deleted", r.addresses("public"), "missing")
 	r.createBalancer("public", unchanged)
 	want(t, "created again", r.addresses("public"), "192.0.2.2 2001:db8::2 ")
+}
+
+// TestTypeIsImmutable: IronCore accepts another type, and the network refuses it for ever. The address stays, and what
+// changes later is not carried out. IPAM frees an internal address all the same, and allocates it again.
+func TestTypeIsImmutable(t *testing.T) {
+	r := newRig(t, Options{})
+	r.createBalancer("lb", internal(corev1.IPv4Protocol))
+	want(t, "address", r.addresses("lb"), "10.250.0.1 ")
+	r.ChangeLoadBalancer("lb", func(lb *networkingv1alpha1.LoadBalancer) {
+		lb.Spec.Type, lb.Spec.IPs = networkingv1alpha1.LoadBalancerTypePublic, nil
+	})
+	r.ChangeLoadBalancer("lb", func(lb *networkingv1alpha1.LoadBalancer) { lb.Spec.Ports[0].Port = 8080 })
+	want(t, "address after a change of the type", r.addresses("lb"), "10.250.0.1 ")
+	carried, all := r.CarriedOut("lb")
+	want(t, "type", carried.Type, networkingv1alpha1.LoadBalancerTypeInternal)
+	want(t, "port", carried.Ports[0].Port, 80)
+	want(t, "everything is carried out", all, false)
+	r.createBalancer("other", internal(corev1.IPv4Protocol))
+	want(t, "the next internal one", r.addresses("other"), "10.250.0.1 ")
+	r.ChangeLoadBalancer("lb", internal(corev1.IPv4Protocol))
+	carried, all = r.CarriedOut("lb")
+	want(t, "port after the type is set back", carried.Ports[0].Port, 8080)
+	want(t, "everything is carried out again", all, true)
+}
+
+// TestAddressOfADeletedLoadBalancer: an address stays in use as long as a finalizer keeps its load balancer.
+func TestAddressOfADeletedLoadBalancer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Options{Deletion: 5 * time.Minute})
+		r.createBalancer("lb", internal(corev1.IPv4Protocol))
+		r.Delete("LoadBalancer", "lb")
+		pass(4 * time.Minute)
+		want(t, "while it is deleted", r.addresses("lb"), "10.250.0.1 ")
+		r.createBalancer("second", internal(corev1.IPv4Protocol))
+		want(t, "another one meanwhile", r.addresses("second"), "10.250.0.2 ")
+		pass(2 * time.Minute)
+		want(t, "deleted", r.addresses("lb"), "missing")
+		r.createBalancer("third", internal(corev1.IPv4Protocol))
+		want(t, "another one later", r.addresses("third"), "10.250.0.1 ")
+	})
+}
+
+// TestParentOfAddresses: a Prefix has one IP family, and allocates an address once. Without a Prefix that has the
+// address, there is none, and the other IP family gets its own.
+func TestParentOfAddresses(t *testing.T) {
+	r := newRig(t, Options{})
+	with := func(sources ...networkingv1alpha1.IPSource) func(*networkingv1alpha1.LoadBalancer) {
+		return func(lb *networkingv1alpha1.LoadBalancer) {
+			lb.Spec.Type = networkingv1alpha1.LoadBalancerTypeInternal
+			lb.Spec.IPFamilies, lb.Spec.IPs = nil, sources
+		}
+	}
+	asked := func(address string) networkingv1alpha1.IPSource {
+		source := ephemeral(corev1.IPv4Protocol)
+		source.Ephemeral.PrefixTemplate.Spec.Prefix = commonv1alpha1.NewIPPrefix(netip.PrefixFrom(
+			parse(r, address), 32))
+		return source
+	}
+	r.createBalancer("dual", with(ephemeral(corev1.IPv4Protocol), ephemeralOf("internal", corev1.IPv6Protocol)))
+	want(t, "both of one Prefix", r.addresses("dual"), "10.250.0.1 ")
+	r.createBalancer("missing", with(ephemeralOf("unknown", corev1.IPv4Protocol)))
+	want(t, "of no Prefix", r.addresses("missing"), "")
+	r.createBalancer("outside", with(asked("10.9.9.9")))
+	want(t, "outside", r.addresses("outside"), "")
+	r.createBalancer("taken", with(asked("10.250.0.1")))
+	want(t, "taken", r.addresses("taken"), "")
+	r.createBalancer("free", with(asked("10.250.0.9")))
+	want(t, "free", r.addresses("free"), "10.250.0.9 ")
+	// The generated Prefix is never replaced.
+	r.ChangeLoadBalancer("outside", with(asked("10.250.0.8")))
+	want(t, "corrected", r.addresses("outside"), "")
 }
 
 func TestPrefixesFollow(t *testing.T) {
@@ -108,9 +179,7 @@ func TestRoutingOfSelector(t *testing.T) {
 	r.createBalancer("lb", func(lb *networkingv1alpha1.LoadBalancer) {
 		lb.Spec.NetworkInterfaceSelector = &metav1.LabelSelector{MatchLabels: labels}
 	})
-	r.createBalancer("without", unchanged)
 	want(t, "targets", slices.Equal(r.targets("lb"), []string{"a-primary 10.0.0.1", "b-primary 10.0.0.2"}), true)
-	want(t, "without selector", r.targets("without")[0], "missing")
 	routing, _ := r.LoadBalancerRouting("lb")
 	want(t, "manager", routing.ManagedFields[0].Manager, role.RoutingManager)
 	want(t, "controller", metav1.GetControllerOf(routing).Name, "lb")
@@ -121,7 +190,77 @@ func TestRoutingOfSelector(t *testing.T) {
 	want(t, "changed", slices.Equal(r.targets("lb"), []string{"b-primary 10.0.0.2", "other-primary 10.0.0.3"}), true)
 	r.DeleteMachine("b")
 	want(t, "deleted", slices.Equal(r.targets("lb"), []string{"other-primary 10.0.0.3"}), true)
-	want(t, "requests of clients", len(r.Requests()), 2)
+	want(t, "requests of clients", len(r.Requests()), 1)
+}
+
+// TestRoutingStopsWithoutSelector: a change of a network interface reaches no load balancer as long as one in the
+// network has no selector, as in enqueueByNetworkInterface of ironcore v0.5.0. A change of the load balancer itself is
+// carried out.
+func TestRoutingStopsWithoutSelector(t *testing.T) {
+	r := newRig(t, Options{})
+	labels := map[string]string{"cluster": "x"}
+	r.createBalancer("lb", func(lb *networkingv1alpha1.LoadBalancer) {
+		lb.Spec.NetworkInterfaceSelector = &metav1.LabelSelector{MatchLabels: labels}
+	})
+	r.createBalancer("without", unchanged)
+	r.AddMachine(Machine{Name: "a", Labels: labels, Addresses: []netip.Addr{parse(r, "10.0.0.1")}})
+	want(t, "without selector", r.targets("without")[0], "missing")
+	want(t, "targets beside one without selector", len(r.targets("lb")), 0)
+	r.ChangeLoadBalancer("lb", func(lb *networkingv1alpha1.LoadBalancer) {
+		lb.Annotations = map[string]string{"touched": "yes"}
+	})
+	want(t, "targets after a change of the load balancer", len(r.targets("lb")), 1)
+	r.ChangeLoadBalancer("without", func(lb *networkingv1alpha1.LoadBalancer) {
+		lb.Spec.NetworkInterfaceSelector = contradiction()
+	})
+	r.AddMachine(Machine{Name: "b", Labels: labels, Addresses: []netip.Addr{parse(r, "10.0.0.2")}})
+	want(t, "targets beside one that selects nothing", len(r.targets("lb")), 2)
+}
+
+// contradiction selects nothing.
+func contradiction() *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+		{Key: "cluster", Operator: metav1.LabelSelectorOpExists},
+		{Key: "cluster", Operator: metav1.LabelSelectorOpDoesNotExist}}}
+}
+
+// TestRoutingKeepsDestinationsOfOthers: IronCore's controller applies no destinations if it selects none, so that it
+// removes those that it has applied, and keeps those of another manager, as applyRouting of ironcore v0.5.0 does.
+func TestRoutingKeepsDestinationsOfOthers(t *testing.T) {
+	r := newRig(t, Options{})
+	r.AddMachine(Machine{Name: "a", Labels: map[string]string{"cluster": "x"},
+		Addresses: []netip.Addr{parse(r, "10.0.0.1")}})
+	selectAll := func(lb *networkingv1alpha1.LoadBalancer) {
+		lb.Spec.NetworkInterfaceSelector = &metav1.LabelSelector{}
+	}
+	selectNone := func(lb *networkingv1alpha1.LoadBalancer) { lb.Spec.NetworkInterfaceSelector = contradiction() }
+	apply := func(addresses ...string) {
+		t.Helper()
+		routing := applyv1alpha1.LoadBalancerRouting("lb", "shoot")
+		for _, address := range addresses {
+			ip := commonv1alpha1.NewIP(parse(r, address))
+			routing.WithDestinations(applyv1alpha1.LoadBalancerDestination().WithIP(ip).WithTargetRef(
+				applyv1alpha1.LoadBalancerTargetRef().WithName("by-hand").WithUID("x").WithProviderID("x")))
+		}
+		_, err := r.clients.LoadBalancerRoutings.Apply(t.Context(), routing,
+			metav1.ApplyOptions{FieldManager: "one", Force: true})
+		want(t, "error", err, nil)
+	}
+	r.createBalancer("lb", selectAll)
+	r.ChangeLoadBalancer("lb", selectNone)
+	want(t, "its own", len(r.targets("lb")), 0)
+	apply("10.0.0.9")
+	r.ChangeLoadBalancer("lb", func(lb *networkingv1alpha1.LoadBalancer) {
+		lb.Annotations = map[string]string{"touched": "yes"}
+	})
+	want(t, "those of another manager", strings.Join(r.targets("lb"), ","), "by-hand 10.0.0.9")
+	r.ChangeLoadBalancer("lb", selectAll)
+	apply("10.0.0.8")
+	want(t, "those of another manager beside a selector", strings.Join(r.targets("lb"), ","), "a-primary 10.0.0.1")
+	if err := r.clients.LoadBalancerRoutings.Delete(t.Context(), "lb", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "after the deletion of the routing", strings.Join(r.targets("lb"), ","), "a-primary 10.0.0.1")
 }
 
 func TestGarbageCollection(t *testing.T) {
@@ -137,4 +276,18 @@ func TestGarbageCollection(t *testing.T) {
 		want(t, "load balancers", len(r.LoadBalancers()), 0)
 		want(t, "routing is kept", len(r.LoadBalancerRoutings()) == 1, keep)
 	}
+}
+
+// TestNetworkInUse: a deleted Network stays until nothing uses it.
+func TestNetworkInUse(t *testing.T) {
+	r := newRig(t, Options{})
+	r.addMachine("a", "10.0.0.1")
+	r.createBalancer("lb", unchanged)
+	r.Delete("Network", "net")
+	r.DeleteMachine("a")
+	_, exists := r.Network("net")
+	want(t, "exists while a load balancer uses it", exists, true)
+	r.Delete("LoadBalancer", "lb")
+	_, exists = r.Network("net")
+	want(t, "exists when nothing uses it", exists, false)
 }

@@ -23,6 +23,7 @@ func (s *Simulator) add(object Object) bool {
 	if _, ok := s.objects[k][keyOf(object)]; ok {
 		return false
 	}
+	setDefaults(object)
 	k.admit(object, nil)
 	created := s.create(k, copyOf(object))
 	object.SetUID(created.GetUID())
@@ -101,6 +102,19 @@ func (s *Simulator) NetworkInterface(name string) (*networkingv1alpha1.NetworkIn
 // LoadBalancer returns the LoadBalancer with a name.
 func (s *Simulator) LoadBalancer(name string) (*networkingv1alpha1.LoadBalancer, bool) {
 	return getObject[*networkingv1alpha1.LoadBalancer](s, "LoadBalancer", name)
+}
+
+// CarriedOut returns what the network has carried out last of the LoadBalancer with a name, and whether that is all
+// that it asks for.
+func (s *Simulator) CarriedOut(name string) (spec networkingv1alpha1.LoadBalancerSpec, all bool) {
+	lb, exists := s.LoadBalancer(name)
+	if !exists {
+		return spec, false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	spec = s.network.carried[lb.UID]
+	return *spec.DeepCopy(), spec.Type == lb.Spec.Type
 }
 
 // LoadBalancerRouting returns the LoadBalancerRouting with a name.

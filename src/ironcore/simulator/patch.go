@@ -11,9 +11,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/ironcore-dev/ironcore/client-go/ironcore/versioned/scheme"
@@ -32,13 +34,17 @@ func (s *Simulator) servePatch(c call) (stored, error) {
 	}
 	object, err := c.decode(patched)
 	if err != nil {
-		return stored{}, unprocessable(c, err)
+		return stored{}, apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{
+			field.Invalid(field.NewPath("patch"), c.Body, err.Error())})
 	}
 	return s.replace(c, object, live)
 }
 
 // patch returns the encoded object with a patch.
 func (s *Simulator) patch(c call, live stored) (patched []byte, err error) {
+	if !json.Valid([]byte(c.Body)) {
+		return nil, apierrors.NewBadRequest("decoding the patch: it is no JSON")
+	}
 	switch types.PatchType(c.contentType) {
 	case types.JSONPatchType:
 		var patch jsonpatch.Patch
@@ -84,8 +90,8 @@ func (s *Simulator) serveApply(c call) (int, stored, error) {
 		return 0, stored{}, apierrors.NewConflict(c.kind.groupResource(), c.Name,
 			fmt.Errorf("the resourceVersion is %q, not %q", live.GetResourceVersion(), v))
 	}
-	if c.Subresource == "" && !s.keepsStatus(c.kind) {
-		unstructured.RemoveNestedField(applied.Object, "status")
+	if c.Subresource == "status" {
+		unstructured.RemoveNestedField(applied.Object, "spec")
 	}
 	object, err := s.merge(c, live.Object, applied)
 	if err != nil {
@@ -118,7 +124,8 @@ func (s *Simulator) merge(c call, live Object, applied *unstructured.Unstructure
 // decodeApplied reads the object of a request to apply it.
 func (c call) decodeApplied() (*unstructured.Unstructured, error) {
 	if c.query.Get("fieldManager") == "" {
-		return nil, apierrors.NewBadRequest("fieldManager is required for an apply patch")
+		return nil, apierrors.NewInvalid(schema.GroupKind{Kind: "PatchOptions"}, "", field.ErrorList{
+			field.Required(field.NewPath("fieldManager"), "is required for apply patch")})
 	}
 	data, err := yaml.ToJSON([]byte(c.Body))
 	if err != nil {
@@ -148,17 +155,17 @@ func (s *Simulator) fields(c call) (*managedfields.FieldManager, error) {
 		s.types = types
 	}
 	manager, err := managedfields.NewDefaultFieldManager(s.types, scheme.Scheme,
-		noDefaults{}, scheme.Scheme, c.kind.GroupVersionKind, c.kind.GroupVersion(), c.Subresource, nil)
+		defaults{}, scheme.Scheme, c.kind.GroupVersionKind, c.kind.GroupVersion(), c.Subresource, nil)
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
 	return manager, nil
 }
 
-type noDefaults struct{}
+type defaults struct{}
 
-// Default implements runtime.ObjectDefaulter. Defaults are set when the object is admitted.
-func (noDefaults) Default(runtime.Object) {}
+// Default implements runtime.ObjectDefaulter.
+func (defaults) Default(o runtime.Object) { setDefaults(asObject(o)) }
 
 // asObject returns an object of a type of the scheme; all of these are Objects.
 func asObject(o runtime.Object) Object {

@@ -16,19 +16,27 @@ import (
 func (s *Simulator) react(event watch.EventType, object, old Object) {
 	s.collectGarbage(event, object)
 	switch o := object.(type) {
+	case *networkingv1alpha1.Network:
+		s.protectNetwork(keyOf(o))
 	case *networkingv1alpha1.LoadBalancer:
+		s.protectNetwork(key{o.Namespace, o.Spec.NetworkRef.Name})
 		if event == watch.Deleted {
 			s.network.pool.Release(o.UID, nil)
+			delete(s.network.prefixes, o.UID)
+			delete(s.network.carried, o.UID)
 			break
 		}
 		s.provisionBalancer(o)
 		s.route(keyOf(o))
 	case *networkingv1alpha1.NetworkInterface:
+		s.protectNetwork(key{o.Namespace, o.Spec.NetworkRef.Name})
 		if event != watch.Deleted {
 			s.provisionInterface(o)
 		}
 		before, _ := old.(*networkingv1alpha1.NetworkInterface)
 		s.routeInterface(o, before)
+	case *networkingv1alpha1.LoadBalancerRouting:
+		s.routeOwner(o)
 	}
 }
 

@@ -2,20 +2,37 @@ package simulator
 
 import (
 	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/simulator/role"
 )
 
 // routeInterface writes the routings of the load balancers that select a network interface, or did before a change.
+// IronCore's controller stops at the first load balancer in the network that has no selector. Its cache has no order,
+// so that here such a load balancer is always the first one.
 func (s *Simulator) routeInterface(nic, before *networkingv1alpha1.NetworkInterface) {
+	var selecting []key
 	for _, o := range s.list(s.kindNamed("LoadBalancer"), nic.Namespace) {
 		lb, _ := o.Object.(*networkingv1alpha1.LoadBalancer)
+		if lb.Spec.NetworkRef == nic.Spec.NetworkRef && lb.Spec.NetworkInterfaceSelector == nil {
+			return
+		}
 		if role.Selects(lb, nic) || before != nil && role.Selects(lb, before) {
-			s.route(keyOf(lb))
+			selecting = append(selecting, keyOf(lb))
 		}
 	}
+	for _, lb := range selecting {
+		s.route(lb)
+	}
+}
+
+// routeOwner writes the routing of a load balancer again after a change or a deletion of the routing.
+func (s *Simulator) routeOwner(routing *networkingv1alpha1.LoadBalancerRouting) {
+	owner := metav1.GetControllerOfNoCopy(routing)
+	if owner == nil || owner.Kind != "LoadBalancer" {
+		return
+	}
+	s.route(key{routing.Namespace, owner.Name})
 }
 
 // route writes the routing of a load balancer that has a selector, at once or soon.
@@ -52,13 +69,12 @@ func (s *Simulator) writeRouting(of key) {
 // applyRouting applies a routing as IronCore's controller does.
 func (s *Simulator) applyRouting(routing *networkingv1alpha1.LoadBalancerRouting) {
 	k := s.kindNamed("LoadBalancerRouting")
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(routing)
+	body, err := role.RoutingBody(routing)
 	if err != nil {
 		return
 	}
-	unstructured.RemoveNestedField(content, "metadata", "creationTimestamp")
 	c := call{kind: k, query: map[string][]string{"fieldManager": {role.RoutingManager}, "force": {"true"}}}
 	c.Namespace, c.Name, c.Manager = routing.Namespace, routing.Name, role.RoutingManager
-	c.Body = string(encode(content))
+	c.Body = string(body)
 	_, _, _ = s.serveApply(c)
 }

@@ -18,7 +18,7 @@ func atomic() node { return node{"type": "object", "x-kubernetes-map-type": "ato
 // listBy is a list in which different managers may own elements: those with the same key are the same element.
 // Elements that are granular have a manager of each field, and those that are atomic have one.
 func listBy(key, elements string) node {
-	item := object(node{key: node{"type": "string"}})
+	item := object(node{key: node{"type": "string"}, "networkInterfaceRef": atomic(), "volumeRef": atomic()})
 	item["x-kubernetes-map-type"] = elements
 	return node{"type": "array", "items": item,
 		"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": []string{key}}
@@ -51,6 +51,9 @@ func newTypeConverter(kinds []*kind) (managedfields.TypeConverter, error) {
 	models := node{}
 	for _, k := range kinds {
 		properties := mergedBy(k.Kind)
+		if k.hasStatus {
+			properties["status"] = object(node{"state": node{"type": "string"}})
+		}
 		properties["metadata"] = object(node{
 			"ownerReferences": listBy("uid", "atomic"),
 			"finalizers": node{

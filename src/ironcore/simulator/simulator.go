@@ -6,10 +6,12 @@
 //	server.AddMachine(simulator.Machine{Name: "a", Addresses: []netip.Addr{netip.MustParseAddr("10.0.0.1")}})
 //	clients, err := client.New(server.Config(), "shoot")
 //
-// By default it behaves as the real server does, also where that server differs from one with custom resources.
+// By default it answers as the API server of IronCore v0.5.0 does: a test sends the same requests to both
+// (ci/slow/ironcore).
 package simulator
 
 import (
+	"net/netip"
 	"sync"
 	"time"
 
@@ -27,6 +29,10 @@ type Options struct {
 	// Network is the name of a Network that exists from the beginning.
 	Network string
 
+	// Prefixes are the parents of the addresses of internal load balancers, by their names. Without any, "internal" has
+	// IPv4 addresses and "internal6" IPv6 addresses.
+	Prefixes map[string]netip.Prefix
+
 	// Provision is the time until a load balancer or a prefix of a network interface is ready, Deletion the time until
 	// the network provider allows the removal of a deleted load balancer.
 	Provision, Deletion time.Duration
@@ -36,12 +42,10 @@ type Options struct {
 	// NoGC means that no garbage is collected: a LoadBalancerRouting stays when its load balancer is gone.
 	NoGC bool
 
-	// These make the server behave like one with custom resource definitions: StatusIgnored ignores the status in all
-	// requests but those to the subresource, and SpecIgnored the spec in those. Generation counts metadata.generation
-	// for all kinds, NoStrategicMerge refuses strategic merge patches, and NoWatchList refuses watches that begin with
-	// all objects. NoDefaults stores what clients send: it neither sets defaults nor drops the addresses of public load
-	// balancers. StrictPorts checks all ports of load balancers, not only those after the first one of a protocol.
-	StatusIgnored, SpecIgnored, Generation, NoStrategicMerge, NoWatchList, NoDefaults, StrictPorts bool
+	// These make the server behave as other versions may: SpecIgnored ignores the spec in requests to the subresource
+	// of the status. Generation counts metadata.generation for all kinds, NoStrategicMerge refuses strategic merge
+	// patches, and NoWatchList refuses watches that begin with all objects.
+	SpecIgnored, Generation, NoStrategicMerge, NoWatchList bool
 }
 
 // Simulator is an API server. It is safe for concurrent use.
@@ -65,6 +69,10 @@ type Simulator struct {
 
 // New returns a simulator without objects, but for the Network of the options, which is available.
 func New(options Options) *Simulator {
+	if options.Prefixes == nil {
+		options.Prefixes = map[string]netip.Prefix{"internal": netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 250}), 16),
+			"internal6": netip.PrefixFrom(netip.AddrFrom16([16]byte{0xfd, 0, 2, 0x50}), 64)}
+	}
 	s := &Simulator{
 		options: options, kinds: kinds(), objects: map[*kind]map[key]stored{},
 		alive: map[types.UID]bool{}, events: history{oldest: map[*kind]int64{}},

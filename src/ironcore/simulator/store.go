@@ -26,6 +26,12 @@ type stored struct {
 
 // create stores a new object and returns it as the client gets it.
 func (s *Simulator) create(k *kind, object Object) stored {
+	s.complete(k, object)
+	return s.write(k, watch.Added, object)
+}
+
+// complete sets the metadata of a new object that clients do not choose.
+func (s *Simulator) complete(k *kind, object Object) {
 	s.uids++
 	object.SetUID(types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012d", s.uids)))
 	object.SetCreationTimestamp(metav1.Now().Rfc3339Copy())
@@ -34,7 +40,6 @@ func (s *Simulator) create(k *kind, object Object) stored {
 	if k.generation || s.options.Generation {
 		object.SetGeneration(1)
 	}
-	return s.write(k, watch.Added, object)
 }
 
 // update replaces an object and returns the new one as the client gets it. An object that is deleted is removed when

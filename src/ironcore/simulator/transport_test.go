@@ -34,7 +34,7 @@ func TestHTTP(t *testing.T) {
 		"no JSON":          {http.MethodPost, balancersPath, "", "application/json", "x", 400},
 		"unknown patch":    {http.MethodPatch, balancersPath + "/lb", "", "application/json", "{}", 415},
 		"apply without manager": {http.MethodPatch, balancersPath + "/lb", "", "application/apply-patch+yaml",
-			`{"metadata":{"name":"lb"}}`, 400},
+			`{"metadata":{"name":"lb"}}`, 422},
 		"other kind":        {http.MethodGet, networkingPath + "/namespaces/shoot/natgateways", "", "", "", 404},
 		"other group":       {http.MethodGet, "/api/v1/nodes", "", "", "", 404},
 		"other subresource": {http.MethodGet, balancersPath + "/lb/scale", "", "", "", 404},

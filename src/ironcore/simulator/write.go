@@ -7,10 +7,10 @@ import (
 	"net/http"
 	"slices"
 
-	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/watch"
 )
@@ -38,19 +38,18 @@ func (s *Simulator) insert(c call, object Object) (stored, error) {
 	if _, ok := s.objects[c.kind][c.key()]; ok {
 		return stored{}, apierrors.NewAlreadyExists(c.kind.groupResource(), c.Name)
 	}
-	if !s.keepsStatus(c.kind) {
+	if !c.kind.statusKept {
 		copyField(object, c.kind.empty(), "Status")
 	}
 	if err := s.validate(c, object, nil); err != nil {
 		return stored{}, err
 	}
 	if c.dryRun() {
+		s.complete(c.kind, object)
 		return stored{object, encode(object)}, nil
 	}
 	return s.create(c.kind, object), nil
 }
-
-func (s *Simulator) keepsStatus(k *kind) bool { return k.statusKept && !s.options.StatusIgnored }
 
 func (s *Simulator) serveUpdate(c call) (stored, error) {
 	object, err := c.decode([]byte(c.Body))
@@ -61,8 +60,9 @@ func (s *Simulator) serveUpdate(c call) (stored, error) {
 		return stored{}, apierrors.NewBadRequest("the name in the path is not the name in the object")
 	}
 	if object.GetResourceVersion() == "" {
-		return stored{}, apierrors.NewInvalid(c.kind.GroupKind(), c.Name, field.ErrorList{
-			field.Invalid(field.NewPath("metadata", "resourceVersion"), "", "must be specified for an update")})
+		return stored{}, apierrors.NewInvalid(schema.GroupKind{Group: c.kind.Group, Kind: c.kind.resource}, c.Name,
+			field.ErrorList{
+				field.Invalid(field.NewPath("metadata", "resourceVersion"), "", "must be specified for an update")})
 	}
 	live, err := s.find(c)
 	if err != nil {
@@ -71,13 +71,20 @@ func (s *Simulator) serveUpdate(c call) (stored, error) {
 	return s.replace(c, object, live)
 }
 
-// replace updates an object to what a client has sent, and records the client as the manager of what it changes.
+// replace updates an object to what a client has sent, and records the client as the manager of what it changes. A
+// change of the spec through the endpoint of the status has no manager.
 func (s *Simulator) replace(c call, object Object, live stored) (stored, error) {
 	fields, err := s.fields(c)
 	if err != nil {
 		return stored{}, err
 	}
-	return s.store(c, asObject(fields.UpdateNoErrors(copyOf(live.Object), object, c.Manager)), live)
+	managed := copyOf(object)
+	if c.Subresource == "status" {
+		copyField(managed, live.Object, "Spec")
+	}
+	managed = asObject(fields.UpdateNoErrors(copyOf(live.Object), managed, c.Manager))
+	copyField(managed, object, "Spec")
+	return s.store(c, managed, live)
 }
 
 // store updates an object of which the managed fields are known.
@@ -116,7 +123,7 @@ func checkVersion(c call, object Object, live stored) error {
 // keepFields undoes the changes that a request cannot make.
 func (s *Simulator) keepFields(c call, object Object, live stored) {
 	switch {
-	case c.Subresource == "" && !s.keepsStatus(c.kind):
+	case c.Subresource == "" && !c.kind.statusKept:
 		copyField(object, live.Object, "Status")
 	case c.Subresource == "status" && (!c.kind.specKept || s.options.SpecIgnored):
 		copyField(object, live.Object, "Spec")
@@ -134,29 +141,14 @@ func (s *Simulator) validate(c call, object, old Object) error {
 	if old != nil {
 		problems = append(problems, apivalidation.ValidateObjectMetaAccessorUpdate(object, old, path)...)
 	}
-	problems = append(problems, s.admit(c.kind, object, old)...)
+	problems = append(problems, c.kind.admit(object, old)...)
 	if len(problems) > 0 {
 		return apierrors.NewInvalid(c.kind.GroupKind(), object.GetName(), problems)
 	}
 	return nil
 }
 
-// admit sets defaults and validates, as the options say.
-func (s *Simulator) admit(k *kind, object, old Object) field.ErrorList {
-	admitted := object
-	if s.options.NoDefaults {
-		admitted = copyOf(object)
-	}
-	problems := k.admit(admitted, old)
-	if lb, ok := object.(*networkingv1alpha1.LoadBalancer); ok && s.options.StrictPorts {
-		for i, p := range lb.Spec.Ports {
-			problems = append(problems, validPort(field.NewPath("spec", "ports").Index(i), protocolOf(p), p)...)
-		}
-	}
-	return problems
-}
-
-// decode reads an object that a client has sent. Fields that the type does not have are ignored.
+// decode reads an object that a client has sent, and sets its defaults. Fields that the type does not have are ignored.
 func (c call) decode(data []byte) (Object, error) {
 	object := c.kind.new()
 	if err := json.Unmarshal(data, object); err != nil {
@@ -169,6 +161,7 @@ func (c call) decode(data []byte) (Object, error) {
 		return nil, fmt.Errorf("the namespace is %q in the object and %q in the path", n, c.Namespace)
 	}
 	object.SetNamespace(c.Namespace)
+	setDefaults(object)
 	return object, nil
 }
 
@@ -186,7 +179,7 @@ func (s *Simulator) serveDelete(c call) (int, []byte, error) {
 		return 0, nil, err
 	}
 	if c.dryRun() || slices.Contains(options.DryRun, metav1.DryRunAll) {
-		return http.StatusOK, live.encoded, nil
+		return http.StatusOK, encode(marked(live)), nil
 	}
 	deleted := s.delete(c.kind, live)
 	if len(deleted.GetFinalizers()) > 0 {
@@ -206,7 +199,8 @@ func checkPreconditions(c call, p *metav1.Preconditions, live stored) error {
 		conflict = fmt.Sprintf("the resourceVersion is %s, not %s", live.GetResourceVersion(), *p.ResourceVersion)
 	}
 	if conflict != "" {
-		return apierrors.NewConflict(c.kind.groupResource(), c.Name, errors.New("a precondition failed: "+conflict))
+		of := schema.GroupResource{Group: c.kind.Group, Resource: c.kind.Kind}
+		return apierrors.NewConflict(of, c.Name, errors.New("a precondition failed: "+conflict))
 	}
 	return nil
 }
@@ -216,11 +210,16 @@ func (s *Simulator) delete(k *kind, live stored) stored {
 	if live.GetDeletionTimestamp() != nil {
 		return live
 	}
-	object, now, grace := copyOf(live.Object), metav1.Now().Rfc3339Copy(), int64(0)
-	if len(object.GetFinalizers()) == 0 {
-		return s.write(k, watch.Deleted, object)
+	if len(live.GetFinalizers()) == 0 {
+		return s.write(k, watch.Deleted, copyOf(live.Object))
 	}
+	return s.write(k, watch.Modified, marked(live))
+}
+
+// marked returns an object that is deleted and held.
+func marked(live stored) Object {
+	object, now, grace := copyOf(live.Object), metav1.Now().Rfc3339Copy(), int64(0)
 	object.SetDeletionTimestamp(&now)
 	object.SetDeletionGracePeriodSeconds(&grace)
-	return s.write(k, watch.Modified, object)
+	return object
 }

@@ -85,27 +85,16 @@ func TestUpdates(t *testing.T) {
 }
 
 func TestStatus(t *testing.T) {
-	for name, test := range map[string]struct {
-		options              Options
-		balancer, networkNIC string
-	}{
-		"real":     {Options{}, "192.0.2.1", "1.1.1.1"},
-		"stand-in": {Options{StatusIgnored: true}, "192.0.2.1", "10.0.0.1"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := newRig(t, test.options)
-			r.addMachine("a", "10.0.0.1")
-			r.createBalancer("lb", unchanged)
-			patch := []byte(`{"status":{"ips":["1.1.1.1"]},"spec":{"ports":[{"port":82}]}}`)
-			lb, err := r.clients.LoadBalancers.Patch(t.Context(), "lb", types.MergePatchType, patch,
-				metav1.PatchOptions{})
-			want(t, "error", err, nil)
-			want(t, "address of the load balancer", lb.Status.IPs[0].String(), test.balancer)
-			nic, err := r.patch(types.MergePatchType, `{"status":{"ips":["1.1.1.1"]}}`)
-			want(t, "error", err, nil)
-			want(t, "address of the interface", nic.Status.IPs[0].String(), test.networkNIC)
-		})
-	}
+	r := newRig(t, Options{})
+	r.addMachine("a", "10.0.0.1")
+	r.createBalancer("lb", unchanged)
+	patch := []byte(`{"status":{"ips":["1.1.1.1"]},"spec":{"ports":[{"port":82}]}}`)
+	lb, err := r.clients.LoadBalancers.Patch(t.Context(), "lb", types.MergePatchType, patch, metav1.PatchOptions{})
+	want(t, "error", err, nil)
+	want(t, "address of the load balancer", lb.Status.IPs[0].String(), "192.0.2.1")
+	nic, err := r.patch(types.MergePatchType, `{"status":{"ips":["1.1.1.1"]}}`)
+	want(t, "error", err, nil)
+	want(t, "address of the interface", nic.Status.IPs[0].String(), "1.1.1.1")
 }
 
 func TestStatusSubresource(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/label"
 )
 
-// Changes implements cloud.Changes. It reports that all may have changed when all objects have been listed, and then
-// each change.
+// Changes implements cloud.Changes. It reports that all may have changed when all objects but machine pools have been
+// listed, and then each change.
 func (s *Store) Changes(ctx context.Context, report func(cloud.Change)) {
 	select {
 	case <-s.synced:
@@ -94,7 +94,8 @@ func sameInterface(a, b *networkingv1alpha1.NetworkInterface) bool {
 // samePrefix reports whether two prefixes are the same static one, or both are ephemeral: those are not read.
 func samePrefix(a, b networkingv1alpha1.PrefixSource) bool { return ptr.Equal(a.Value, b.Value) }
 
-// loadBalancerChanged reports the Services that a load balancer belongs to, and belonged to before.
+// loadBalancerChanged reports the Services that a load balancer belongs to, and belonged to before. One whose
+// destinations IronCore begins to choose concerns those without a selector, too: they stop IronCore.
 func (s *Store) loadBalancerChanged(was, is *networkingv1alpha1.LoadBalancer) {
 	services := map[types.NamespacedName]bool{}
 	if was != nil {
@@ -102,6 +103,11 @@ func (s *Store) loadBalancerChanged(was, is *networkingv1alpha1.LoadBalancer) {
 	}
 	if is != nil {
 		services[s.serviceOf(is)] = true
+	}
+	if is != nil && label.SelectsInterfaces(is) && (was == nil || !label.SelectsInterfaces(was)) {
+		for _, one := range s.LoadBalancers.indexed(bySelector, is.Spec.NetworkRef.Name+withoutSelector) {
+			services[s.serviceOf(one)] = true
+		}
 	}
 	s.reportServices(services)
 }

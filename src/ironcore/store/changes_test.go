@@ -113,6 +113,8 @@ func TestChangesOfPoolsAndNetworks(t *testing.T) {
 			n.Status.State = networkingv1alpha1.NetworkStatePending
 		})
 		want(r, "status of the network", seen(), "")
+		r.server.DeleteMachine("a") // which uses the network
+		want(r, "deletion of the machine", seen(), "Node a with routes")
 		r.server.Delete("Network", "nodes")
 		want(r, "deletion of the network", seen(), "all")
 	})

@@ -3,8 +3,10 @@ package store
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,18 +25,23 @@ type Object interface {
 	runtime.Object
 }
 
-// maxDelay is how long a watch may be behind an answer of the API server. After that, only the watch counts.
-const maxDelay = time.Minute
+// MaxDelay is how long a watch may be behind an answer of the API server. After that, only the watch counts.
+const MaxDelay = time.Minute
 
 // Objects are all objects of one kind, by name. It is safe for concurrent use.
 type Objects[T Object] struct {
-	informer  cache.SharedIndexInformer
-	namespace string // "" for a kind without namespaces
+	kind     string // in the plural
+	informer cache.SharedIndexInformer
+	handled  cache.ResourceEventHandlerRegistration
+	initial  bool // the first list is reported as changes, too; set before the start
 
 	mu sync.Mutex
+	// watched contains what the watch has reported. The store of the informer is changed before the handlers are
+	// called: an object that is missing there may be in none of these maps.
+	watched map[string]T
 	// written contains the answers of the API server until the watch reports them or something newer.
 	written map[string]answer[T]
-	// deleted contains the last versions of objects that were deleted within maxDelay.
+	// deleted contains the last versions of objects that were deleted within MaxDelay.
 	deleted map[string]answer[T]
 	failure error // of the last list or watch; nil if it succeeded
 }
@@ -43,20 +50,22 @@ type Objects[T Object] struct {
 type answer[T Object] struct {
 	object T
 	at     time.Time
+	// again means that another object with the name may have been created since this one was deleted.
+	again bool
 }
 
 // newObjects returns the objects that lister lists and watches. Changed is called for each change after the first list,
 // with nil for an object that did not or does not exist.
-func newObjects[T Object](namespace string, example T, lister cache.ListerWatcher,
-	changed func(was, is T)) *Objects[T] {
-	o := &Objects[T]{informer: cache.NewSharedIndexInformer(lister, example, 0, cache.Indexers{}),
-		namespace: namespace, written: map[string]answer[T]{}, deleted: map[string]answer[T]{}}
+func newObjects[T Object](example T, lister cache.ListerWatcher, changed func(was, is T)) *Objects[T] {
+	o := &Objects[T]{kind: strings.TrimPrefix(fmt.Sprintf("%Ts", example), "*v1alpha1."),
+		informer: cache.NewSharedIndexInformer(lister, example, 0, cache.Indexers{}),
+		watched:  map[string]T{}, written: map[string]answer[T]{}, deleted: map[string]answer[T]{}}
 	var none T
 	// These fail only for an informer that has started or ended.
-	_, _ = o.informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+	o.handled, _ = o.informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(added any, initial bool) {
 			o.reported(added.(T))
-			if !initial {
+			if !initial || o.initial {
 				changed(none, added.(T))
 			}
 		},
@@ -127,7 +136,7 @@ func (o *Objects[T]) Get(name string) (T, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	own, isWritten := o.written[name]
-	if isWritten && time.Since(own.at) > maxDelay {
+	if isWritten && time.Since(own.at) > MaxDelay {
 		delete(o.written, name)
 		isWritten = false
 	}
@@ -140,24 +149,20 @@ func (o *Objects[T]) Get(name string) (T, bool) {
 
 // fromWatch returns the object with a name as the watch has reported it, unless it was deleted since.
 func (o *Objects[T]) fromWatch(name string) (object T, exists bool) {
-	key := cache.ObjectName{Namespace: o.namespace, Name: name}.String()
-	found, exists, _ := o.informer.GetStore().GetByKey(key) // a store in memory has no errors
-	if !exists {
+	found, exists := o.watched[name]
+	if last, was := o.deleted[name]; exists && was && time.Since(last.at) <= MaxDelay && ends(last.object, found) {
 		return object, false
 	}
-	if last, was := o.deleted[name]; was && time.Since(last.at) <= maxDelay && ends(last.object, found.(T)) {
-		return object, false
-	}
-	return found.(T), true
+	return found, exists
 }
 
 // List returns all objects, sorted by name.
 func (o *Objects[T]) List() []T {
 	names := map[string]bool{}
-	for _, one := range typed[T](o.informer.GetStore().List()) {
-		names[one.GetName()] = true
-	}
 	o.mu.Lock()
+	for name := range o.watched {
+		names[name] = true
+	}
 	for name := range o.written {
 		names[name] = true
 	}
@@ -196,7 +201,7 @@ func (o *Objects[T]) Written(object T) {
 		return
 	}
 	if one, exists := o.fromWatch(object.GetName()); !exists || older(one, object) {
-		o.written[object.GetName()] = answer[T]{object, time.Now()}
+		o.written[object.GetName()] = answer[T]{object: object, at: time.Now()}
 	}
 }
 
@@ -205,20 +210,50 @@ func (o *Objects[T]) Written(object T) {
 func (o *Objects[T]) Deleted(object T) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.end(object)
+}
+
+// end records the deletion of an object.
+func (o *Objects[T]) end(object T) {
 	if own, exists := o.written[object.GetName()]; exists && ends(object, own.object) {
 		delete(o.written, object.GetName())
 	}
-	maps.DeleteFunc(o.deleted, func(_ string, last answer[T]) bool { return time.Since(last.at) > maxDelay })
-	if last, was := o.deleted[object.GetName()]; !was || older(last.object, object) {
-		o.deleted[object.GetName()] = answer[T]{object, time.Now()}
+	maps.DeleteFunc(o.deleted, func(_ string, last answer[T]) bool { return time.Since(last.at) > MaxDelay })
+	last, was := o.deleted[object.GetName()]
+	if !was || older(last.object, object) {
+		o.deleted[object.GetName()] = answer[T]{object: object, at: time.Now(),
+			again: last.again && last.object.GetUID() == object.GetUID()}
 	}
 }
 
-// reported drops an answer that the watch has reported.
+// Creating is called before an object with a name is created: the answer may get lost.
+func (o *Objects[T]) Creating(name string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if last, was := o.deleted[name]; was {
+		last.again = true
+		o.deleted[name] = last
+	}
+}
+
+// Gone reports whether it is certain that no object has a name: the last one was deleted within MaxDelay, as the watch
+// or the API server has reported, and this process has created no other one.
+func (o *Objects[T]) Gone(name string) bool {
+	if _, exists := o.Get(name); exists {
+		return false
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	last, was := o.deleted[name]
+	return was && !last.again && time.Since(last.at) <= MaxDelay
+}
+
+// reported stores an object that the watch has reported.
 func (o *Objects[T]) reported(object T) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.failure = nil
+	o.watched[object.GetName()] = object
 	o.drop(object)
 }
 
@@ -231,8 +266,12 @@ func (o *Objects[T]) drop(object T) {
 
 // forget drops an answer whose object was deleted later, and remembers the deletion: an answer from before may be late.
 func (o *Objects[T]) forget(object T) {
-	o.reported(object)
-	o.Deleted(object)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.failure = nil
+	delete(o.watched, object.GetName())
+	o.drop(object)
+	o.end(object)
 }
 
 // ends reports whether a version of an object does not exist any more after the deletion of last. After an interrupted
@@ -241,9 +280,18 @@ func ends(last, version metav1.Object) bool {
 	return last.GetUID() != "" && last.GetUID() == version.GetUID() || !older(last, version)
 }
 
+// isSynced reports whether the objects have been listed once.
+func (o *Objects[T]) isSynced() bool { return o.handled.HasSynced() }
+
+// synced is closed when the objects have been listed once.
+func (o *Objects[T]) synced() <-chan struct{} { return o.handled.HasSyncedChecker().Done() }
+
+// name returns the kind, in the plural.
+func (o *Objects[T]) name() string { return o.kind }
+
 // unsynced returns why the objects have not been listed yet; "" if they have.
 func (o *Objects[T]) unsynced() string {
-	if o.informer.HasSynced() {
+	if o.handled.HasSynced() {
 		return ""
 	}
 	o.mu.Lock()

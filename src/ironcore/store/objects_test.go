@@ -87,6 +87,29 @@ func TestDeleted(t *testing.T) {
 	})
 }
 
+// TestGone: it is known that an object is gone when the watch has reported its deletion, until another one may have
+// been created, or a minute has passed.
+func TestGone(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.sync()
+		want(r, "never created", r.LoadBalancers.Gone("web"), false)
+		r.create("web")
+		synctest.Wait()
+		want(r, "exists", r.LoadBalancers.Gone("web"), false)
+		r.delete("web")
+		synctest.Wait()
+		want(r, "deleted", r.LoadBalancers.Gone("web"), true)
+		r.LoadBalancers.Creating("web")
+		want(r, "may have been created", r.LoadBalancers.Gone("web"), false)
+		r.create("web")
+		r.delete("web")
+		synctest.Wait()
+		want(r, "deleted again", r.LoadBalancers.Gone("web"), true)
+		pass(2 * MaxDelay)
+		want(r, "long ago", r.LoadBalancers.Gone("web"), false)
+	})
+}
+
 // TestDeletedWithoutWatch: an object was written and then deleted while there was no watch. The next list reports the
 // deletion with the version from before. The newer answer does not stay, whether it is stored before or after that.
 func TestDeletedWithoutWatch(t *testing.T) {

@@ -24,7 +24,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/providerid"
 )
 
-// ErrNotSynced is the error of reads before all objects have been listed once.
+// ErrNotSynced is the error of reads before the objects that they need have been listed once.
 var ErrNotSynced = errors.New("the objects of IronCore have not been listed yet")
 
 // Store has one informer for each kind of object. It is safe for concurrent use. The objects that it returns must not
@@ -43,28 +43,29 @@ type Store struct {
 	LoadBalancerRoutings *Objects[*networkingv1alpha1.LoadBalancerRouting]
 
 	started atomic.Bool
-	synced  chan struct{} // closed when all objects have been listed
+	synced  chan struct{} // closed when all objects but machine pools have been listed
 	reports cloud.Reports
 }
 
 // New returns a store without objects for a cluster and its network. Start fills it.
 func New(c *client.Client, network, cluster string) *Store {
 	s := &Store{Client: c, Network: network, Cluster: cluster, synced: make(chan struct{})}
-	namespace := c.Namespace
-	s.Machines = newObjects(namespace, &computev1alpha1.Machine{}, listWatch(c, c.Machines.List, c.Machines.Watch),
+	s.Machines = newObjects(&computev1alpha1.Machine{}, listWatch(c, c.Machines.List, c.Machines.Watch),
 		s.machineChanged).withoutManagedFields()
-	s.MachinePools = newObjects("", &computev1alpha1.MachinePool{},
+	s.MachinePools = newObjects(&computev1alpha1.MachinePool{},
 		listWatch(c, c.MachinePools.List, c.MachinePools.Watch), s.poolChanged).withoutManagedFields()
-	s.Networks = newObjects(namespace, &networkingv1alpha1.Network{}, listWatch(c, c.Networks.List, c.Networks.Watch),
+	s.MachinePools.initial = true // they may be listed long after everything else: see Start
+	s.Networks = newObjects(&networkingv1alpha1.Network{}, listWatch(c, c.Networks.List, c.Networks.Watch),
 		s.networkChanged).withoutManagedFields()
-	s.NetworkInterfaces = newObjects(namespace, &networkingv1alpha1.NetworkInterface{},
+	s.NetworkInterfaces = newObjects(&networkingv1alpha1.NetworkInterface{},
 		listWatch(c, c.NetworkInterfaces.List, c.NetworkInterfaces.Watch), s.interfaceChanged).withoutManagedFields()
-	s.LoadBalancers = newObjects(namespace, &networkingv1alpha1.LoadBalancer{},
+	s.LoadBalancers = newObjects(&networkingv1alpha1.LoadBalancer{},
 		listWatch(c, c.LoadBalancers.List, c.LoadBalancers.Watch), s.loadBalancerChanged)
-	s.LoadBalancerRoutings = newObjects(namespace, &networkingv1alpha1.LoadBalancerRouting{},
+	s.LoadBalancerRoutings = newObjects(&networkingv1alpha1.LoadBalancerRouting{},
 		listWatch(c, c.LoadBalancerRoutings.List, c.LoadBalancerRoutings.Watch), s.routingChanged)
 	s.Machines.index(byInterface, InterfaceNames)
 	s.Machines.index(byPool, func(m *computev1alpha1.Machine) []string { return []string{poolOf(m)} })
+	s.LoadBalancers.index(bySelector, selectorOf)
 	s.NetworkInterfaces.index(byAddress, addressesOf)
 	s.NetworkInterfaces.index(byNode, func(one *networkingv1alpha1.NetworkInterface) []string {
 		return []string{one.Annotations[label.Node]}
@@ -76,25 +77,40 @@ func New(c *client.Client, network, cluster string) *Store {
 const (
 	byInterface = "networkInterface" // machines by the names of their network interfaces
 	byPool      = "machinePool"      // machines by the name of their pool
+	bySelector  = "selector"         // load balancers by their network and the kind of their selector
 	byAddress   = "address"          // network interfaces by their addresses
 	byNode      = "node"             // network interfaces by the Node for which they got the label of the cluster
 )
 
-// Start watches all objects until ctx ends, and returns at once.
+// Kind is all objects of one kind.
+type Kind interface {
+	name() string
+	isSynced() bool
+	synced() <-chan struct{}
+	unsynced() string
+}
+
+// all returns all kinds, machine pools last.
+func (s *Store) all() []Kind {
+	return []Kind{s.Machines, s.Networks, s.NetworkInterfaces, s.LoadBalancers, s.LoadBalancerRoutings, s.MachinePools}
+}
+
+// Start watches all objects until ctx ends, and returns at once. Changes are reported when all objects but machine
+// pools have been listed: these are outside of the namespace, so that the permission for them may be missing, and only
+// the zones of Nodes need them.
 func (s *Store) Start(ctx context.Context) {
 	s.started.Store(true)
 	go s.Client.MonitorOutages(ctx, s.Network)
-	informers := []cache.SharedIndexInformer{
+	for _, informer := range []cache.SharedIndexInformer{
 		s.Machines.informer, s.MachinePools.informer, s.Networks.informer, s.NetworkInterfaces.informer,
 		s.LoadBalancers.informer, s.LoadBalancerRoutings.informer,
-	}
-	for _, informer := range informers {
+	} {
 		go informer.RunWithContext(ctx)
 	}
 	go func() {
-		for _, informer := range informers {
+		for _, kind := range s.inNamespace() {
 			select {
-			case <-informer.HasSyncedChecker().Done():
+			case <-kind.synced():
 			case <-ctx.Done():
 				return
 			}
@@ -103,26 +119,37 @@ func (s *Store) Start(ctx context.Context) {
 	}()
 }
 
+// inNamespace returns the kinds in the namespace of the cluster.
+func (s *Store) inNamespace() []Kind {
+	all := s.all()
+	return all[:len(all)-1]
+}
+
 // syncTimeout is the longest time that a read waits for the first lists. They take a second with 1,000 machines.
 const syncTimeout = 10 * time.Second
 
-// WaitForSync returns nil when all objects have been listed once, or an error that contains ErrNotSynced after 10
-// seconds or at the end of the context.
-func (s *Store) WaitForSync(ctx context.Context) error {
-	if s.Synced() {
-		return nil
+// WaitForSync returns nil when all objects of these kinds have been listed once, or an error that contains ErrNotSynced
+// after 10 seconds or at the end of the context. Without kinds, it waits for all.
+func (s *Store) WaitForSync(ctx context.Context, kinds ...Kind) error {
+	if len(kinds) == 0 {
+		kinds = s.all()
 	}
 	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
 	defer cancel()
-	select {
-	case <-s.synced:
-		return nil
-	case <-ctx.Done():
-		return s.syncError()
+	for _, kind := range kinds {
+		if kind.isSynced() {
+			continue
+		}
+		select {
+		case <-kind.synced():
+		case <-ctx.Done():
+			return s.syncError(kinds)
+		}
 	}
+	return nil
 }
 
-// Synced reports whether all objects have been listed once.
+// Synced reports whether all objects but machine pools have been listed once.
 func (s *Store) Synced() bool {
 	select {
 	case <-s.synced:
@@ -132,18 +159,16 @@ func (s *Store) Synced() bool {
 	}
 }
 
-// syncError returns ErrNotSynced with the kinds that are missing, and why.
-func (s *Store) syncError() error {
+// syncError returns ErrNotSynced with those of the kinds that are missing, and why; nil if there are none.
+func (s *Store) syncError(kinds []Kind) error {
 	var missing []string
-	for _, kind := range []struct{ name, reason string }{
-		{"Machines", s.Machines.unsynced()}, {"MachinePools", s.MachinePools.unsynced()},
-		{"Networks", s.Networks.unsynced()}, {"NetworkInterfaces", s.NetworkInterfaces.unsynced()},
-		{"LoadBalancers", s.LoadBalancers.unsynced()},
-		{"LoadBalancerRoutings", s.LoadBalancerRoutings.unsynced()},
-	} {
-		if kind.reason != "" {
-			missing = append(missing, kind.name+" ("+kind.reason+")")
+	for _, kind := range kinds {
+		if reason := kind.unsynced(); reason != "" {
+			missing = append(missing, kind.name()+" ("+reason+")")
 		}
+	}
+	if len(missing) == 0 {
+		return nil
 	}
 	if _, problem := s.Client.LastRequest(); problem != nil {
 		return fmt.Errorf("%w: %s: %w", ErrNotSynced, strings.Join(missing, ", "), problem)
@@ -154,10 +179,10 @@ func (s *Store) syncError() error {
 
 // Ready returns an error with the kinds that are missing while the store has started and not all objects are listed.
 func (s *Store) Ready() error {
-	if s.Synced() || !s.started.Load() {
+	if !s.started.Load() {
 		return nil
 	}
-	return s.syncError()
+	return s.syncError(s.all())
 }
 
 // MachineOf returns the name of the machine of a Node, and the machine if it exists: a Node has the name of its
@@ -237,6 +262,28 @@ func (s *Store) MachineWith(name string) string {
 		return machine.Name
 	}
 	return ""
+}
+
+// Selecting reports whether IronCore chooses the destinations of a load balancer in the network of the cluster.
+func (s *Store) Selecting() bool {
+	return len(s.LoadBalancers.indexed(bySelector, s.Network+selecting)) > 0
+}
+
+// The ends of the keys of load balancers by their selector.
+const (
+	selecting       = "/selecting"
+	withoutSelector = "/without"
+)
+
+// selectorOf returns the network of a load balancer with whether IronCore chooses its destinations.
+func selectorOf(balancer *networkingv1alpha1.LoadBalancer) []string {
+	switch {
+	case label.SelectsInterfaces(balancer):
+		return []string{balancer.Spec.NetworkRef.Name + selecting}
+	case balancer.Spec.NetworkInterfaceSelector == nil:
+		return []string{balancer.Spec.NetworkRef.Name + withoutSelector}
+	}
+	return nil
 }
 
 func poolOf(machine *computev1alpha1.Machine) string {

@@ -50,8 +50,17 @@ func TestNotSynced(t *testing.T) {
 			}
 		}
 		want(r, "time", time.Since(started), syncTimeout)
+		for _, kind := range r.inNamespace() {
+			want(r, "WaitForSync for "+kind.name(), r.WaitForSync(r.ctx, kind), nil)
+		}
+		want(r, "time of kinds that are listed", time.Since(started), syncTimeout)
+		r.addMachine("a", "10.0.0.1")
+		synctest.Wait()
+		seen := r.changes()
+		want(r, "first report without MachinePools", seen(), "all")
 		r.server.Fail(nil)
 		pass(time.Minute)
+		want(r, "report of MachinePools", seen(), "Node a")
 		want(r, "Ready", r.Ready(), nil)
 		want(r, "WaitForSync", r.WaitForSync(r.ctx), nil)
 	})

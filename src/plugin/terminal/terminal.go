@@ -103,17 +103,20 @@ func Clean(words string) string {
 	}, words)
 }
 
-// wrap breaks lines that are longer than the width, and keeps the others.
+// wrap breaks lines that are longer than the width, and keeps the others. A line that begins with two blanks is a
+// command to copy: a shell would run each of its parts.
 func wrap(words string, width int) string {
 	lines := strings.Split(words, "\n")
 	for i, line := range lines {
-		lines[i] = strings.TrimRight(text.WrapSoft(line, width), "\n")
+		if !strings.HasPrefix(line, "  ") {
+			lines[i] = strings.TrimRight(text.WrapSoft(line, width), "\n")
+		}
 	}
 	return strings.Join(lines, "\n")
 }
 
 // Indented writes a text whose lines fit the terminal, each after the same number of blanks. First begins the first
-// line, in place of the last blanks.
+// line, in place of the last blanks. Only lines that begin with two blanks are not broken.
 func (t Terminal) Indented(indent int, first string, tone Tone, words string) {
 	words = Clean(words)
 	if t.Width > 0 {

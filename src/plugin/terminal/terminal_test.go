@@ -66,11 +66,14 @@ func TestTableShortens(t *testing.T) {
 	}
 }
 
+// TestIndented: a text is broken, and a command in it is not.
 func TestIndented(t *testing.T) {
 	got := printed(40, false, func(to Terminal) {
-		to.Indented(4, "+ ", Good, "create load balancer with a long name that needs a second line")
+		to.Indented(4, "+ ", Good, "create load balancer with a long name that needs a second line\n"+
+			"  kubectl get service a-name-that-is-longer-than-the-line")
 	})
-	want := "  + create load balancer with a long\n    name that needs a second line\n"
+	want := "  + create load balancer with a long\n    name that needs a second line\n" +
+		"      kubectl get service a-name-that-is-longer-than-the-line\n"
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

@@ -175,10 +175,4 @@ func (a *annotations) registerAccess() {
 			"none.",
 		Without: "the networks of acl-allowed-sources",
 	}, annotation.Sources(), nil)
-	a.openNodePorts = annotation.Register(r, annotation.Definition{
-		Name: "open-node-ports", Topic: topicAccess, Since: since, Example: "true",
-		Effect: "Adds rules for the Service's node ports to the nodes' security group " +
-			"(loadBalancer.nodeSecurityGroup of the cloud-config), " +
-			"and deletes them when they are not needed.",
-	}, annotation.Bool(), false)
 }

@@ -114,7 +114,7 @@ func withoutRecord(annotations resource.Labels) resource.Labels {
 // planRetention returns the writes that release all objects of a Service, with all their traffic. The load balancer is
 // released first, so that no object that it uses is managed without it.
 func (d desired) planRetention(o Observed) cloud.Plan {
-	diff := &difference{desired: d, observed: o, nodes: noNodeRules(d)}
+	diff := &difference{desired: d, observed: o}
 	const why = "it is handed over"
 	for _, from := range o.Balancers {
 		if from.Deleting() {
@@ -133,6 +133,5 @@ func (d desired) planRetention(o Observed) cloud.Plan {
 			diff.releaseSecurityGroup(from, why, "", unused)
 		}
 	}
-	diff.closeNodePorts()
 	return diff.plan
 }

@@ -68,7 +68,6 @@ type annotations struct {
 	createSecurityGroup annotation.Key[bool]
 	allowICMP           annotation.Key[bool]
 	icmpSources         annotation.Key[[]netip.Prefix] // not given: allowedSources; given and empty: nobody
-	openNodePorts       annotation.Key[bool]
 	nodeSelector        annotation.Key[labels.Selector]
 	maxTargets          annotation.Key[int] // nodes; 0: no limit; not given: that of the cloud-config
 
@@ -97,7 +96,6 @@ func newAnnotations() annotations {
 	a := annotations{registry: annotation.NewRegistry(label.AnnotationPrefix)}
 	a.registerReach()
 	a.registerTraffic()
-	a.registerMaxTargets()
 	a.healthCheck.register(a.registry)
 	a.registerAccess()
 	a.registerObject()

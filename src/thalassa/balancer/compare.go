@@ -13,35 +13,72 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
-// Compare returns the difference between the desired and the actual state of the Service. Of the selected targets,
-// usable are those whose machines exist. With creates, the next write creates a load balancer, or adopts the one that
-// Adopts names.
-func (r Request) Compare(targets, usable cloud.Targets, references References) (found cloud.Comparison, creates bool) {
-	d, notices := r.desire(targets, usable, references)
-	o := r.observed
-	found = cloud.Comparison{
-		Machines: d.machines, Exists: !o.Empty(),
-		LeftOut: anyLeftOut(d.selected, usable),
+// Memory is what a process knows about a Service in addition to what it reads: what it has written.
+type Memory struct {
+	// Expecting is how long objects of the Service may still exist that lists do not contain; 0 if there are none.
+	Expecting time.Duration
+	// Irremovable are the identities of target groups whose health check the cloud does not remove.
+	Irremovable map[string]bool
+}
+
+// Input is what a comparison depends on, apart from the Service and its objects in the cloud.
+type Input struct {
+	Candidates Candidates // for its targets
+	References References
+	Adopted    Lookup[resource.LoadBalancer] // the load balancer that Adopts names
+	Memory     Memory
+	// Settled means that nothing has changed for some time, so that targets beyond a limit leave.
+	Settled bool
+}
+
+// Compare returns the difference between the desired and the actual state of the Service.
+func (r Request) Compare(in Input) cloud.Comparison {
+	found, creates := r.compare(in)
+	switch {
+	case !creates:
+	case in.Memory.Expecting > 0:
+		return await(found, in.Memory.Expecting)
+	case r.Adopts() == "":
+	case in.Adopted.Err != nil:
+		found.Refused = fmt.Errorf("looking for the load balancer to adopt: %w", in.Adopted.Err)
+	default:
+		if found.Plan, found.Refused = r.Adopt(in.Adopted.Object, in.Adopted.Found); found.Refused == nil {
+			found.Exists = true
+		}
 	}
-	if d.limited {
-		found.Usable = usable.Machines()
+	return found
+}
+
+// compare is Compare for what is known. With creates, the next write creates a load balancer, or adopts the one that
+// Adopts names.
+func (r Request) compare(in Input) (found cloud.Comparison, creates bool) {
+	d, notices := r.desire(in)
+	o := r.observed
+	out := d.leavesOut()
+	found = cloud.Comparison{
+		Exists:  !o.Empty(),
+		Targets: cloud.Choice{Machines: d.machines, LeftOut: len(out.Missing)+len(out.Unknown) > 0},
+	}
+	if d.limit > 0 {
+		found.Targets.Usable = in.Candidates.decisive
 	}
 	managed, notices := d.open(o, notices, &found)
-	found.Postponed = d.postponed(o)
-	found.LeftOut = found.LeftOut || d.missing != nil // the missing object may be created or detached in the cloud
+	if d.missing != nil { // the missing object may be created or detached in the cloud
+		found.Targets.LeftOut = true
+	}
 	found.Notices = append(notices, d.irremovableNotices(o)...)
 	if balancer := o.Balancer(); balancer != nil {
 		d.compareWith(r.service, *balancer, o, managed, &found)
 	} else {
 		creates = d.compareWithNone(r.service, o, managed, &found)
 	}
-	found.Continues = d.continues(o, usable, found.Plan)
+	found.Targets.Excess = d.exceeds(o, found.Plan)
 	return found, creates
 }
 
-// Await returns the comparison while a load balancer may have been created for the Service already: nothing is written
+// await returns the comparison while a load balancer may have been created for the Service already: nothing is written
 // before the cloud's lists must show it.
-func Await(found cloud.Comparison, within time.Duration) cloud.Comparison {
+func await(found cloud.Comparison, within time.Duration) cloud.Comparison {
 	found.Exists, found.Plan = true, nil
 	found.Wait = waitForLists(within,
 		"a load balancer may have been created for this Service recently, by a creation "+
@@ -71,12 +108,6 @@ func (d *desired) open(o Observed, notices []cloud.Notice, found *cloud.Comparis
 		d.blocked, d.Ports = append(d.blocked, err.Error()), all
 		d.Ports, found.Refused = d.openablePorts(o)
 	}
-	if !d.newNodeRules(o).fits() {
-		notices = append(notices, settingNotice(reasonGroupFull, fmt.Sprintf(
-			"Security group %s has no room for the rules of all node ports of this Service: nodes cannot be reached "+
-				"on some of them. Open the range of node ports in it by one rule, and set %sopen-node-ports to false.",
-			d.nodeGroup.Name, label.AnnotationPrefix)))
-	}
 	found.Refused = errors.Join(found.Refused, d.failed)
 	return managed, notices
 }
@@ -84,7 +115,7 @@ func (d *desired) open(o Observed, notices []cloud.Notice, found *cloud.Comparis
 // compareWith completes a comparison for a Service that has a load balancer.
 func (d desired) compareWith(service *corev1.Service, balancer resource.LoadBalancer, o Observed, managed *managedGroup,
 	found *cloud.Comparison) {
-	found.State, found.Status, found.Health = balancer.Status, d.statusOf(service, balancer), healthUnknown
+	found.Balancer = cloud.Actual{State: balancer.Status, Status: d.statusOf(service, balancer), Health: healthUnknown}
 	if balancer.Deleting() {
 		found.Refused = nil
 		found.Wait = waitForDeletion(balancer)
@@ -121,7 +152,7 @@ func (d desired) compareWithNone(service *corev1.Service, o Observed, managed *m
 		d.missing = errors.Join(d.missing, fmt.Errorf("annotation %sadopt cannot be read", label.AnnotationPrefix))
 	}
 	if d.failed == nil && d.missing != nil {
-		found.Refused = cloud.AlreadyReported(d.missing)
+		found.Refused = cloud.Reason{Err: d.missing, Reported: true}
 	}
 	if d.failed != nil || d.missing != nil || len(d.Ports) == 0 {
 		found.Refused = cmp.Or(found.Refused, noPort(service, d))
@@ -130,7 +161,8 @@ func (d desired) compareWithNone(service *corev1.Service, o Observed, managed *m
 	if uncertain := o.Recognised.refusal(d.labels); uncertain != nil && adopts.Value == "" {
 		found.Notices = append(found.Notices, settingNotice(o.Recognised.reason(),
 			sentence(uncertain.Error())))
-		found.Refused, found.Exists, found.Plan = cloud.AlreadyReported(uncertain), true, d.planMachines(o)
+		found.Refused, found.Exists = cloud.Reason{Err: uncertain, Reported: true}, true
+		found.Plan = d.planMachines(o)
 		return false
 	}
 	if adopts.Value == "" {
@@ -141,11 +173,11 @@ func (d desired) compareWithNone(service *corev1.Service, o Observed, managed *m
 
 // noPort returns why a Service without any open port has no load balancer. Notices contain the reason for each port.
 func noPort(service *corev1.Service, d desired) error {
-	err := cloud.AlreadyReported(errors.New("no port of the Service can be opened"))
+	reason := cloud.Reason{Err: errors.New("no port of the Service can be opened"), Reported: true}
 	if len(d.Unserved) == len(service.Spec.Ports) {
-		return cloud.UntilChanged(err) // which depends on its node ports and protocols
+		reason.Until = cloud.ServiceChanges // they depend on its node ports and protocols
 	}
-	return err
+	return reason
 }
 
 // waitForLists returns the wait until the cloud's lists must show a created object.

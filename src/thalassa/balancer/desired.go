@@ -95,15 +95,15 @@ func (c Config) Request(service *corev1.Service, o Observed) Request {
 	return Request{desired: d, config: c, service: service, observed: o, notices: notices}
 }
 
-// desire returns the desired state of the Service, and notices for its owner. Of the selected targets, usable are those
-// whose machines exist.
-func (r Request) desire(targets, usable cloud.Targets, found References) (desired, []cloud.Notice) {
+// desire returns the desired state of the Service, and notices for its owner.
+func (r Request) desire(in Input) (desired, []cloud.Notice) {
 	service, o := r.service, r.observed
-	d, missing := r.resolve(found)
+	d, missing := r.resolve(in.References)
+	d.memory = in.Memory
 	notices := slices.Clone(r.notices)
 	var problems []string
 	d.Desired, problems = serve(d.Owner, service)
-	d.limitTargets(r, targets, usable)
+	d.limitTargets(r, in.Candidates, in.Settled)
 	for _, problem := range problems {
 		notices = append(notices, settingNotice(reasonUnsupported, problem))
 	}
@@ -115,7 +115,7 @@ func (r Request) desire(targets, usable cloud.Targets, found References) (desire
 	d.unmanaged = unmanagedGroup(d, o)
 	notices = append(append(notices, d.healthCheckNotices()...), d.pingNotices()...)
 	notices = append(notices, d.maxTargetsNotices(service)...)
-	return d, append(notices, leftOutOf(d.selected, usable).notices(r.config.VPC)...)
+	return d, append(notices, leftOutOf(d.leavesOut()).notices(r.config.VPC)...)
 }
 
 // keptSourcesNotices describes the ports that accept only some sources although the Service does not ask for that.
@@ -134,7 +134,7 @@ func (d desired) keptSourcesNotices(o Observed) []cloud.Notice {
 // serve returns the desired state without terms of this cloud and without targets, with the ports that this cloud can
 // serve, and messages about the other ports.
 func serve(owner cloud.Owner, service *corev1.Service) (cloud.Desired, []string) {
-	served, problems := cloud.Desire(owner, service, cloud.Targets{}).WithNodePorts()
+	served, problems := cloud.Desire(owner, service).WithNodePorts()
 	problems = append(problems, dropUnsupported(&served)...)
 	return served, problems
 }

@@ -17,24 +17,15 @@ import (
 type Ending struct {
 	// Written: something was deleted before.
 	Written bool
-	// NodeGroup is the security group of the nodes, nil if none is configured or known.
-	NodeGroup *resource.SecurityGroup
 	// Expecting is the time within which lists show objects that may exist; 0 if there are none.
 	Expecting time.Duration
 	// Users are load balancers of others that use the remaining objects, by the identities of these.
 	Users map[string]resource.LoadBalancer
 }
 
-// MayHaveNodeRules reports whether rules for the Service may exist in the security group of the nodes.
-func (r Request) MayHaveNodeRules() bool {
-	asks := r.annotations.openNodePorts.From(r.values)
-	return asks.Value || asks.Invalid
-}
-
 // PlanDelete returns what has to be done so that the cloud has no object of the Service any more.
 func (r Request) PlanDelete(ending Ending) cloud.Comparison {
 	d, o := r.desired, r.observed
-	d.nodeGroup = ending.NodeGroup
 	keeps := d.annotations.onDelete.From(d.values).Value == onDeleteKeep && !o.Empty() && o.retainable()
 	left := ending.Written && !keeps && o.onlyUsedByOthers(ending.Users)
 	found := cloud.Comparison{Exists: !o.Empty() && !left || ending.Expecting > 0, Left: o.remainingText()}
@@ -44,7 +35,7 @@ func (r Request) PlanDelete(ending Ending) cloud.Comparison {
 		found.Plan = d.planDeletion(o, ending.Users)
 	}
 	if balancer := o.Balancer(); balancer != nil {
-		found.State, found.Status = balancer.Status, d.statusOf(r.service, *balancer)
+		found.Balancer.State, found.Balancer.Status = balancer.Status, d.statusOf(r.service, *balancer)
 		if held := cmp.Or(invalidDeletionPolicy(d), protection(d, o.Balancers)); held != "" && !keeps {
 			found.Plan, found.Refused = nil, errors.New(held)
 		}

@@ -220,7 +220,7 @@ func (d desired) irremovableNotices(o Observed) []cloud.Notice {
 	for _, port := range d.Ports {
 		group := o.group(portLabels(d.labels, port.Key), o.listener(port.Key))
 		switch {
-		case group == nil || !o.Irremovable[group.ID]:
+		case group == nil || !d.memory.Irremovable[group.ID]:
 		case d.healthCheck(port).effectiveWith(newRecordUpdate(group.Annotations, d.adopted), port,
 			group.HealthCheck) == nil:
 			notices = append(notices, settingNotice(reasonHealthCheckKept, fmt.Sprintf(

@@ -2,6 +2,7 @@ package balancer
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -106,16 +107,26 @@ func newRecordUpdate(annotations resource.Labels, adopted bool) *recordUpdate {
 // adopted object it also adds a line if the record gets entries. Other changes of the record alone do not cause a
 // write.
 func addRecordChanges(c *changes, from, to resource.Labels, adopted bool) {
-	before, after := lastAppliedOf(from), lastAppliedOf(to)
-	if lost := before.missingIn(after); len(lost) > 0 {
-		*c = append(*c, "it no longer has from this Service: "+strings.Join(lost, ", "))
+	before, after := lastAppliedOf(from).without(settingRetain), lastAppliedOf(to).without(settingRetain)
+	for _, lost := range before.missingIn(after) {
+		*c = append(*c, fmt.Sprintf("the %s is no longer managed by this Service", lost))
 	}
-	if found := after.missingIn(before); adopted && len(found) > 0 {
-		*c = append(*c, "it has from this Service: "+strings.Join(found, ", "))
+	for _, found := range after.missingIn(before) {
+		if adopted {
+			*c = append(*c, fmt.Sprintf("the %s is now managed by this Service", found))
+		}
 	}
 }
 
-// missingIn returns the settings and values of this record that the other one lacks, sorted.
+// onDelete returns the value of the annotation on-delete that the record stands for.
+func (r lastApplied) onDelete() string {
+	if r.has(settingRetain) {
+		return onDeleteKeep
+	}
+	return onDeleteDelete
+}
+
+// missingIn returns the settings and values of this record that the other one lacks, sorted: "label team".
 func (r lastApplied) missingIn(other lastApplied) []string {
 	var found []string
 	for _, setting := range slices.Sorted(maps.Keys(r.applied)) {
@@ -125,7 +136,7 @@ func (r lastApplied) missingIn(other lastApplied) []string {
 		}
 		for _, value := range r.applied[setting] {
 			if !slices.Contains(other.applied[setting], value) {
-				found = append(found, setting+" "+value)
+				found = append(found, strings.TrimSuffix(setting, "s")+" "+value)
 			}
 		}
 	}

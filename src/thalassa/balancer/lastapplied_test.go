@@ -2,6 +2,8 @@ package balancer
 
 import (
 	"maps"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -122,5 +124,43 @@ func TestDesiredValue(t *testing.T) {
 				t.Errorf("it remembers %v, want that it does: %t", tt.memo.applied, tt.records)
 			}
 		})
+	}
+}
+
+// TestTextsOfChanges: the plan describes labels, the annotation on-delete and the last-applied record in plain words.
+func TestTextsOfChanges(t *testing.T) {
+	annotations := func(settings ...string) resource.Labels {
+		var record lastApplied
+		for _, setting := range settings {
+			name, value, _ := strings.Cut(setting, " ")
+			record = record.with(name, slices.DeleteFunc([]string{value}, func(v string) bool { return v == "" })...)
+		}
+		return record.mergedInto(nil)
+	}
+	tests := map[string]struct {
+		from, to resource.Labels
+		adopted  bool
+		want     string
+	}{
+		"nothing": {annotations("labels team"), annotations("labels team"), true, ""},
+		"a label": {annotations("labels team"), annotations("labels other"), false,
+			"the label team is no longer managed by this Service"},
+		"a setting":     {annotations("subnet"), nil, false, "the subnet is no longer managed by this Service"},
+		"of an adopted": {nil, annotations("subnet"), true, "the subnet is now managed by this Service"},
+		"of another":    {nil, annotations("subnet"), false, ""},
+		"on-delete":     {nil, annotations(settingRetain), true, ""},
+	}
+	for name, tt := range tests {
+		var c changes
+		if addRecordChanges(&c, tt.from, tt.to, tt.adopted); c.String() != tt.want {
+			t.Errorf("%s: %q, want %q", name, c, tt.want)
+		}
+	}
+	var c changes
+	addChange(&c, "on-delete:", lastAppliedOf(nil).onDelete(), lastAppliedOf(annotations(settingRetain)).onDelete())
+	addMissingLabels(&c, nil, resource.Labels{"team": "web"})
+	addMissingLabels(&c, resource.Labels{"team": "web"}, resource.Labels{"team": "web"})
+	if want := "on-delete: delete becomes keep, labels of the Service are missing"; c.String() != want {
+		t.Errorf("%q, want %q", c, want)
 	}
 }

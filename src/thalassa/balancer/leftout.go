@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/util/sets"
-
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/list"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/providerid"
@@ -21,55 +19,36 @@ type leftOut struct {
 	all bool
 }
 
-// leftOutOf compares the selected targets with all usable ones. If their number is limited, other nodes may have the
-// places of nodes that are not selected.
-func leftOutOf(selected, usable cloud.Targets) leftOut {
-	without, unsure := unusable(selected, usable)
-	out := leftOut{unidentified: list.Short(selected.Unidentified), withoutMachine: list.Short(without),
-		unsure: list.Short(unsure)}
-	out.all = out != leftOut{} && len(usable.Identities) == 0
+// leavesOut returns the targets without those machines that would have no place if they existed.
+func (d desired) leavesOut() cloud.Targets {
+	targets := d.candidates.Targets
+	if d.limit == 0 {
+		return targets
+	}
+	if len(targets.Serving) >= d.limit {
+		targets.Unidentified = nil // other nodes have their places
+	}
+	gone := slices.Concat(targets.Missing, targets.Unknown)
+	for i := range gone {
+		gone[i].Ready = !d.candidates.frozen // its Node is not ready because of it
+	}
+	if len(gone) == 0 {
+		return targets
+	}
+	chosen := d.candidates.plus(gone).Choose(string(d.Owner.UID), d.limit)
+	without := func(one cloud.Target) bool { return !slices.Contains(chosen, one.Machine) }
+	targets.Missing = slices.DeleteFunc(slices.Clone(targets.Missing), without)
+	targets.Unknown = slices.DeleteFunc(slices.Clone(targets.Unknown), without)
+	return targets
+}
+
+// leftOutOf returns the nodes that the targets leave out.
+func leftOutOf(targets cloud.Targets) leftOut {
+	out := leftOut{unidentified: list.Short(targets.Unidentified),
+		withoutMachine: list.Short(cloud.NodesOf(targets.Missing)),
+		unsure:         list.Short(cloud.NodesOf(targets.Unknown))}
+	out.all = out != leftOut{} && len(targets.Serving) == 0
 	return out
-}
-
-// unusable returns the names of the selected nodes whose machines do not exist, and of those for which this is not
-// known, both sorted.
-func unusable(selected, usable cloud.Targets) (without, unsure []string) {
-	missing := missingNames(selected.Identities, selected.Names, usable.Identities)
-	unknown := sets.New(usable.UnknownNames...)
-	for _, name := range missing {
-		if !unknown.Has(name) {
-			without = append(without, name)
-		}
-	}
-	missing = append(missing, missingNames(selected.Staying, selected.StayingNames, usable.Staying)...)
-	for _, name := range missing {
-		if unknown.Has(name) {
-			unsure = append(unsure, name)
-		}
-	}
-	slices.Sort(without)
-	slices.Sort(unsure)
-	return without, unsure
-}
-
-// anyLeftOut reports whether a selected machine, also of a node that is joining, is not usable.
-func anyLeftOut(selected, usable cloud.Targets) bool {
-	return len(missingNames(selected.Identities, selected.Names, usable.Identities)) > 0 ||
-		len(missingNames(selected.Staying, selected.StayingNames, usable.Staying)) > 0
-}
-
-// missingNames returns the names of the nodes on machines that others lack. The machines are sorted.
-func missingNames(machines, names, others []string) []string {
-	if len(machines) == len(others) && (len(machines) == 0 || &machines[0] == &others[0]) {
-		return nil // the usual case: the same list
-	}
-	var missing []string
-	for i, machine := range machines {
-		if _, found := slices.BinarySearch(others, machine); !found {
-			missing = append(missing, names[i])
-		}
-	}
-	return missing
 }
 
 // notices describe which nodes receive no traffic.

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,21 +28,6 @@ type Observed struct {
 	UnprovenGroups []resource.SecurityGroup
 	// GroupsError is why the security groups are not known; nil if they are, or if none is needed.
 	GroupsError error
-	// Writes are the latest writes of the targets of all Groups, by the identities of these. They are set if the
-	// targets are limited.
-	Writes map[string]TargetWrite
-	// Irremovable are the identities of target groups whose health check the cloud does not remove.
-	Irremovable map[string]bool
-}
-
-// TargetWrite is the latest write of the targets of a target group.
-type TargetWrite struct {
-	Machines []string // sorted; nil if the write is not known
-	// Recent means that health checks may not have accepted all of the machines since.
-	Recent bool
-	// Accepted is the time since which a Node must have been ready, so that health checks have accepted its machine
-	// again; zero if there are no health checks.
-	Accepted time.Time
 }
 
 // Balancer returns the load balancer that is in use, nil if there is none.

@@ -56,11 +56,10 @@ type UpdateTargetGroup struct {
 	MayBeRefused bool
 }
 
-// SetMachines replaces the set of machines of a target group. Limited means that the Service limits their number.
+// SetMachines replaces the set of machines of a target group.
 type SetMachines struct {
 	TargetGroup resource.TargetGroup
 	Machines    []string
-	Limited     bool
 }
 
 // DeleteTargetGroup deletes the target group with the identity.
@@ -79,14 +78,6 @@ type UpdateSecurityGroup struct {
 
 // DeleteSecurityGroup deletes the security group with the identity.
 type DeleteSecurityGroup struct{ SecurityGroup string }
-
-// OpenNodePorts adds a Service's missing rules to the security group of the nodes. Other Services change the same
-// group, so the caller reads its rules before it writes.
-type OpenNodePorts struct{ Rules NodeRules }
-
-// CloseNodePorts removes the rules of a Service that are not wanted from the security group of the nodes. See
-// [OpenNodePorts].
-type CloseNodePorts struct{ Rules NodeRules }
 
 // placeholder names an object that the plan creates and that has no identity yet. No identity contains a space.
 func placeholder(kind, name string) string { return placeholderPrefix + kind + " " + name }

@@ -32,12 +32,13 @@ type desired struct {
 	unmanaged string   // identity of the Service's security group if it should not have one any more
 	blocked   []string // why no further port is opened
 	machines  []string // the targets that Service and Nodes decide, whatever those in the cloud are
-	// selected are the targets if all machines existed.
-	selected cloud.Targets
-	// limited: the number of targets is. targetsOf are then those of existing target groups, by the identities of
-	// these, where they differ.
-	limited   bool
-	targetsOf map[string]cloud.Targets
+	// candidates are the machines of which these are some, and limit is how many; 0 means all.
+	candidates   Candidates
+	limit        int
+	limitInvalid bool     // the Service has a limit that cannot be read
+	preferred    []string // machines if there is a limit, the preferred ones first
+	settled      bool     // targets beyond the limit may leave
+	memory       Memory
 }
 
 // difference is a plan while it is computed.
@@ -45,7 +46,6 @@ type difference struct {
 	desired  desired
 	observed Observed
 	managed  *managedGroup
-	nodes    nodeRules
 	plan     cloud.Plan
 	used     map[string]bool // identities of the listeners and target groups that stay
 }
@@ -57,7 +57,7 @@ type difference struct {
 //
 // Listeners of a load balancer that does not exist yet are created with it, or by the next plan.
 func (d desired) plan(o Observed, managed *managedGroup) cloud.Plan {
-	diff := &difference{desired: d, observed: o, managed: managed, nodes: d.newNodeRules(o), used: map[string]bool{}}
+	diff := &difference{desired: d, observed: o, managed: managed, used: map[string]bool{}}
 	balancer := o.Balancer()
 	ports := make([]*port, 0, len(d.Ports))
 	for _, wanted := range d.Ports {
@@ -68,7 +68,6 @@ func (d desired) plan(o Observed, managed *managedGroup) cloud.Plan {
 	}
 	balancer = diff.restoreLabels(balancer)
 	diff.securityGroup()
-	diff.openNodePorts()
 	for _, port := range ports {
 		diff.targetGroup(port)
 	}
@@ -81,7 +80,6 @@ func (d desired) plan(o Observed, managed *managedGroup) cloud.Plan {
 		diff.updateBalancer(*balancer, attached)
 	}
 	diff.surplus(o)
-	diff.closeNodePorts()
 	return diff.plan
 }
 
@@ -230,7 +228,7 @@ func (d *difference) deleteBalancer(balancer resource.LoadBalancer, why string) 
 // traffic, then the objects that only they could use. It is empty while the cloud deletes the load balancers. users are
 // load balancers of others that use the Service's objects, by the identities of these.
 func (d desired) planDeletion(o Observed, users map[string]resource.LoadBalancer) cloud.Plan {
-	diff := &difference{desired: d, observed: o, nodes: noNodeRules(d)}
+	diff := &difference{desired: d, observed: o}
 	if slices.ContainsFunc(o.Balancers, func(balancer resource.LoadBalancer) bool { return !balancer.Deleting() }) {
 		diff.restoreGroupLabels(o)
 	}
@@ -256,7 +254,6 @@ func (d desired) planDeletion(o Observed, users map[string]resource.LoadBalancer
 		}
 		diff.deleteSecurityGroup(group, "")
 	}
-	diff.closeNodePorts()
 	return diff.plan
 }
 
@@ -271,6 +268,13 @@ type changes []string
 func addChange[T comparable](c *changes, what string, from, to T) {
 	if from != to {
 		*c = append(*c, fmt.Sprintf("%s %v becomes %v", what, from, to))
+	}
+}
+
+// addMissingLabels adds a line if an object lacks labels.
+func addMissingLabels(c *changes, from, to resource.Labels) {
+	if !resource.HasLabels(from, to) {
+		*c = append(*c, "labels of the Service are missing")
 	}
 }
 

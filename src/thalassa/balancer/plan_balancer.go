@@ -130,8 +130,7 @@ func (d *difference) balancerChanges(from resource.LoadBalancer, to balancerUpda
 	addChange(&c, "security groups", listText(sorted(slices.Clone(from.SecurityGroups))), listText(to.SecurityGroups))
 	addChange(&c, "reserved IP", orNone(from.ReservedIP), orNone(to.ReservedIP))
 	addChange(&c, "delete protection", from.DeleteProtection, to.DeleteProtection)
-	addChange(&c, "kept when its Service is deleted", lastAppliedOf(from.Annotations).has(settingRetain),
-		to.record.has(settingRetain))
+	addChange(&c, "on-delete:", lastAppliedOf(from.Annotations).onDelete(), to.record.onDelete())
 	addRecordChanges(&c, from.Annotations, to.Annotations, d.desired.adopted)
 	addChange(&c, "instance size", orNone(from.InstanceSize), orNone(to.InstanceSize))
 	if !maps.Equal(from.Labels, to.Labels) {

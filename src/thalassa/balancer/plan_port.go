@@ -46,29 +46,29 @@ func (d *difference) targetGroup(p *port) {
 // members adds the write that sets the machines of the port's target group, if it exists.
 func (d *difference) members(p *port) {
 	if p.group != nil {
-		d.machines(*p.group, d.desired.targets(*p.group))
+		d.machines(*p.group)
 	}
 }
 
 // machines adds the write that sets the machines of an existing target group.
-func (d *difference) machines(group resource.TargetGroup, targets cloud.Targets) {
-	machines := targets.Over(group.Machines)
+func (d *difference) machines(group resource.TargetGroup) {
+	machines, _ := d.desired.targets(group.Machines)
 	if slices.Equal(machines, group.Machines) {
 		return
 	}
 	why := fmt.Sprintf("%d machines become %d", len(group.Machines), len(machines))
-	d.add(cloud.Update, kindGroup, group.Name, why, SetMachines{group, machines, d.desired.limited})
+	d.add(cloud.Update, kindGroup, group.Name, why, SetMachines{group, machines})
 }
 
 func (d *difference) createGroup(p *port) {
 	group := d.newGroup(p)
 	d.add(cloud.Create, kindGroup, p.name, "", CreateTargetGroup{group})
-	machines := d.desired.Targets.Identities
+	machines := d.desired.machines
 	if len(machines) == 0 {
 		return
 	}
 	why := fmt.Sprintf("0 machines become %d", len(machines))
-	d.add(cloud.Update, kindGroup, p.name, why, SetMachines{group, machines, d.desired.limited})
+	d.add(cloud.Update, kindGroup, p.name, why, SetMachines{group, machines})
 }
 
 func (d *difference) newGroup(p *port) resource.TargetGroup {
@@ -88,17 +88,17 @@ func (d *difference) groupUpdate(p *port, group resource.TargetGroup) resource.T
 	update.Protocol, update.Port = protocol(p.Key), int(p.TargetPort)
 	update.Policy = desiredValue(record, "policy", p.settings.policy, group.Policy)
 	update.ProxyProtocol = desiredValue(record, "proxy-protocol", p.settings.proxyProtocol, group.ProxyProtocol)
-	update.HealthCheck = d.desired.checkOf(d.observed, p.Port, group, record)
+	update.HealthCheck = d.desired.checkOf(p.Port, group, record)
 	update.Annotations = record.mergedInto(group.Annotations)
 	return update
 }
 
 // checkOf returns the desired health check of a port's existing target group.
-func (d desired) checkOf(o Observed, port cloud.Port, group resource.TargetGroup,
+func (d desired) checkOf(port cloud.Port, group resource.TargetGroup,
 	record *recordUpdate) *resource.HealthCheck {
 	check := d.healthCheck(port).effectiveWith(record, port, group.HealthCheck)
 	switch {
-	case check == nil && o.Irremovable[group.ID]:
+	case check == nil && d.memory.Irremovable[group.ID]:
 		return group.HealthCheck
 	case record.adopted && check != nil && int(check.Port) == group.Port && check.Port != port.TargetPort:
 		moved := *check // a check of the target port, which has changed
@@ -106,21 +106,6 @@ func (d desired) checkOf(o Observed, port cloud.Port, group resource.TargetGroup
 		return &moved
 	}
 	return check
-}
-
-// checks returns the desired health checks of the Service's ports.
-func (d desired) checks(o Observed) []resource.HealthCheck {
-	var all []resource.HealthCheck
-	for _, port := range d.Ports {
-		check := d.healthCheck(port).effective(port, nil)
-		if group := o.group(portLabels(d.labels, port.Key), o.listener(port.Key)); group != nil {
-			check = d.checkOf(o, port, *group, d.recordUpdateOf(group.Labels, group.Annotations))
-		}
-		if check != nil {
-			all = append(all, *check)
-		}
-	}
-	return all
 }
 
 func (d *difference) groupChanges(from, to resource.TargetGroup) changes {
@@ -133,7 +118,7 @@ func (d *difference) groupChanges(from, to resource.TargetGroup) changes {
 	}
 	addChange(&c, "PROXY protocol", from.ProxyProtocol, to.ProxyProtocol)
 	addChange(&c, "health check", from.HealthCheck.String(), to.HealthCheck.String())
-	addChange(&c, "all its labels there:", resource.HasLabels(from.Labels, to.Labels), true)
+	addMissingLabels(&c, from.Labels, to.Labels)
 	addRecordChanges(&c, from.Annotations, to.Annotations, d.desired.adopted)
 	return c
 }
@@ -173,7 +158,7 @@ func (d *difference) desiredListener(from resource.Listener, p *port) (resource.
 	addChange(&c, "connection limit", from.MaxConnections, to.MaxConnections)
 	addChange(&c, "idle timeout", from.IdleTimeout, to.IdleTimeout)
 	addChange(&c, "allowed sources", sourcesText(from.AllowedSources), sourcesText(to.AllowedSources))
-	addChange(&c, "all its labels there:", resource.HasLabels(from.Labels, to.Labels), true)
+	addMissingLabels(&c, from.Labels, to.Labels)
 	addRecordChanges(&c, from.Annotations, to.Annotations, record.adopted)
 	if to.TargetGroup = p.groupID(); to.TargetGroup != from.TargetGroup {
 		c = append(c, "its target group becomes "+p.name)

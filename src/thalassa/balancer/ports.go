@@ -57,7 +57,7 @@ func (d desired) openablePorts(o Observed) ([]cloud.Port, error) {
 	}
 	err := errors.Join(problems...)
 	if len(unreadable) > 0 && len(problems) == len(unreadable) && d.failed == nil && d.missing == nil {
-		err = cloud.UntilChanged(err) // no other reason keeps the ports closed
+		err = cloud.Reason{Err: err, Until: cloud.ServiceChanges} // no other reason keeps the ports closed
 	}
 	return inOrder(d.Ports, open), err
 }

@@ -19,7 +19,7 @@ import (
 func desiring(web *corev1.Service) desired {
 	d := desired{}
 	d.settings, _ = newAnnotations().read(web)
-	d.Desired = cloud.Desire(cloud.OwnerOf("k8s-test", web), web, cloud.Targets{})
+	d.Desired = cloud.Desire(cloud.OwnerOf("k8s-test", web), web)
 	return d
 }
 
@@ -160,7 +160,7 @@ func TestUnreadableSourcesLast(t *testing.T) {
 			d := desiring(web)
 			d.failed, d.missing, d.blocked = tt.failed, tt.missing, tt.closed
 			_, err := d.openablePorts(Observed{})
-			if _, lasts := errors.AsType[cloud.Lasting](err); err == nil || lasts != tt.lasts {
+			if lasts := cloud.ReasonOf(err).Lasts(); err == nil || lasts != tt.lasts {
 				t.Errorf("error %v lasts: %t, want %t", err, lasts, tt.lasts)
 			}
 		})

@@ -26,12 +26,14 @@ import (
 
 // input is everything that the desired state and the plans of a Service depend on.
 type input struct {
-	Service         *corev1.Service
-	Observed        Observed
-	Targets, Usable cloud.Targets
-	References      References
-	Ending          Ending
-	Adopted         resource.LoadBalancer
+	Service    *corev1.Service
+	Observed   Observed
+	Targets    cloud.Targets
+	Settled    bool
+	Memory     Memory
+	References References
+	Ending     Ending
+	Adopted    resource.LoadBalancer
 }
 
 // output is everything that is computed from an input.
@@ -39,7 +41,6 @@ type output struct {
 	Desired          desired
 	Notices          []cloud.Notice
 	Names            Names
-	Creates          bool
 	Compared, Ending cloud.Comparison
 	Adoption         cloud.Plan
 	Refused          error
@@ -50,8 +51,10 @@ func compute(c Config, in input) output {
 	var out output
 	request := c.Request(in.Service, in.Observed)
 	out.Names = request.Names()
-	out.Desired, out.Notices = request.desire(in.Targets, in.Usable, in.References)
-	out.Compared, out.Creates = request.Compare(in.Targets, in.Usable, in.References)
+	all := Input{Candidates: NewCandidates(in.Targets), References: in.References, Settled: in.Settled,
+		Memory: in.Memory, Adopted: Lookup[resource.LoadBalancer]{Object: in.Adopted, Found: true}}
+	out.Desired, out.Notices = request.desire(all)
+	out.Compared = request.Compare(all)
 	out.Ending = request.PlanDelete(in.Ending)
 	out.Adoption, out.Refused = request.Adopt(in.Adopted, true)
 	return out
@@ -192,7 +195,6 @@ func (d die) rules(s *corev1.Service) []resource.Rule {
 	var rules []resource.Rule
 	for _, port := range some[int32](d, 80, 30080, 30443) {
 		rule := allow(opening{protocol: "tcp", first: port, last: port}, netip.MustParsePrefix("10.0.0.0/24"), port)
-		rule.Name = one(d, "", rulePrefix(string(s.UID))) + rule.Name
 		rules = append(rules, rule)
 	}
 	return rules
@@ -200,7 +202,7 @@ func (d die) rules(s *corev1.Service) []resource.Rule {
 
 // observed draws the objects of a Service.
 func (d die) observed(s *corev1.Service) Observed {
-	o := Observed{Irremovable: map[string]bool{"tg-0": d.seldom(), "tg-1": d.seldom()}}
+	var o Observed
 	for i := range one(d, 0, 1, 1, 1, 3) {
 		o.Balancers = append(o.Balancers, d.loadBalancer(s, fmt.Sprintf("lb-%d", i+1)))
 	}
@@ -234,14 +236,14 @@ func lookup[T any](d die, object T) Lookup[T] {
 
 // references draws what was found of what a Service names.
 func (d die) references(s *corev1.Service, names Names) References {
-	subnets := []resource.Subnet{{ID: "subnet-1", Slug: "one", CIDRs: networks("10.0.0.0/24")},
+	subnets := []resource.Subnet{{ID: "subnet-1", Slug: "one"},
 		{ID: "subnet-2", Slug: "two", Labels: resource.Labels{label.SubnetRole: "true"}}}
 	found := References{
 		VPC: lookup(d, resource.VPC{ID: "vpc-1", Subnets: subnets}), Subnet: lookup(d, one(d, subnets...)),
 		Subnets: subnets, SecurityGroups: map[string]Lookup[resource.SecurityGroup]{}, GroupNames: []string{"sg-1"},
 		ReservedIP: lookup(d, resource.ReservedIP{ID: "rip-1", AttachedTo: one(d, "", "lb-1", "lb-9"),
 			Addresses: []netip.Addr{netip.MustParseAddr("192.0.2.9")}}),
-		Region: "nl-01", NodeGroup: lookup(d, d.securityGroup(s, "sg-nodes")), NodeSubnet: lookup(d, subnets[0]),
+		Region: "nl-01",
 	}
 	for i, name := range names.SecurityGroups {
 		found.SecurityGroups[name] = lookup(d, d.securityGroup(s, fmt.Sprintf("sg-%d", i)))
@@ -254,15 +256,15 @@ func (d die) input(c Config, order die) input {
 	in := input{Service: d.service()}
 	in.Observed = d.observed(in.Service)
 	in.References = d.references(in.Service, c.Request(in.Service, in.Observed).Names())
-	in.Usable = cloud.Targets{Identities: some(d, "vm-1", "vm-2", "vm-4")}
-	in.Usable.Names = slices.Clone(in.Usable.Identities)
-	in.Targets = cloud.Targets{Identities: []string{"vm-1", "vm-2", "vm-3", "vm-4"},
-		Names: []string{"vm-1", "vm-2", "vm-3", "vm-4"}, Unidentified: some(d, "node-9")}
-	in.Ending = Ending{Written: d.often(), Expecting: time.Duration(d.IntN(2)) * time.Second}
-	if d.often() {
-		group := d.securityGroup(in.Service, "sg-nodes")
-		in.Ending.NodeGroup = &group
+	in.Targets.Unidentified, in.Settled = some(d, "node-9"), d.often()
+	in.Memory = Memory{Expecting: one(d, 0, 0, 0, time.Minute), Irremovable: map[string]bool{"tg-0": d.seldom(),
+		"tg-1": d.seldom()}}
+	for _, machine := range []string{"vm-1", "vm-2", "vm-3", "vm-4"} {
+		target := cloud.Target{Machine: machine, Node: machine, Zone: one(d, "", "a", "b"), Ready: d.often()}
+		list := one(d, &in.Targets.Serving, &in.Targets.Serving, &in.Targets.Joining, &in.Targets.Missing)
+		*list = append(*list, target)
 	}
+	in.Ending = Ending{Written: d.often(), Expecting: time.Duration(d.IntN(2)) * time.Second}
 	if len(in.Observed.Balancers) == 0 {
 		in.Ending.Users = map[string]resource.LoadBalancer{"tg-1": d.loadBalancer(in.Service, "lb-7")}
 	}
@@ -322,7 +324,7 @@ func TestPure(t *testing.T) {
 			}
 		}
 	})
-	if len(kinds) != 15 {
-		t.Errorf("plans had %d types of operations, want all 15: %v", len(kinds), kinds)
+	if len(kinds) != 13 {
+		t.Errorf("plans had %d types of operations, want all 13: %v", len(kinds), kinds)
 	}
 }

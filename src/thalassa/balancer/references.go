@@ -41,10 +41,6 @@ type References struct {
 	GroupNames     []string
 	ReservedIP     Lookup[resource.ReservedIP]
 	Region         string // in which the reserved IP is not found; "" if it is not known
-	// NodeGroup is the security group of the nodes, if one is configured; NodeSubnet is the subnet from which the load
-	// balancer connects to nodes, if NodeGroup is found.
-	NodeGroup  Lookup[resource.SecurityGroup]
-	NodeSubnet Lookup[resource.Subnet]
 }
 
 // resolved are the settings that name objects of the cloud, as identities. A setting is invalid if its object does not
@@ -53,10 +49,6 @@ type resolved struct {
 	subnet     annotation.Setting[string]
 	groups     annotation.Setting[[]string] // security groups that others made, sorted
 	reservedIP annotation.Setting[string]
-	// nodeGroup is the security group of the nodes, nil when no rules are made there.
-	nodeGroup *resource.SecurityGroup
-	// nodeSources are the networks from which the load balancer connects to nodes: those of its subnet.
-	nodeSources []netip.Prefix
 	// missing is why the load balancer cannot be created: an object that the Service names does not exist.
 	missing error
 	// failed is why an object could not be looked up; it is retried.
@@ -79,13 +71,6 @@ func (r Request) Names() Names {
 	return names
 }
 
-// NodeSubnet returns the identity of the subnet from which the load balancer connects to nodes; "" if it is not known.
-func (r Request) NodeSubnet(found References) string {
-	s := &resolution{Request: r, found: found}
-	s.resolveSubnet()
-	return s.home()
-}
-
 // needsClusterSubnet reports whether a Service that names no subnet needs that of the cluster. A load balancer whose
 // subnet was never changed, or cannot be changed, does not.
 func (r Request) needsClusterSubnet() bool {
@@ -100,41 +85,11 @@ func (r Request) resolve(found References) (desired, []cloud.Notice) {
 	s.resolveSubnet()
 	s.resolveGroups()
 	s.resolveReservedIP()
-	s.resolveNodes()
 	if err := r.observed.GroupsError; err != nil {
 		s.groups.Invalid = true // the Service's own security group may be among the attached ones
 		s.failed = errors.Join(s.failed, fmt.Errorf("looking for the security group of the Service: %w", err))
 	}
 	return s.desired, s.notices
-}
-
-// resolveNodes sets the security group of the nodes, and the networks of the load balancer's subnet.
-func (r *resolution) resolveNodes() {
-	asked := r.annotations.openNodePorts.From(r.values)
-	group := r.found.NodeGroup
-	if group.Err != nil && asked.Value {
-		r.failed = errors.Join(r.failed, group.Err)
-	}
-	if !group.Found {
-		if group.Err == nil && asked.Asked() && asked.Value {
-			r.notices = append(r.notices, settingNotice(reasonUnsupported, fmt.Sprintf(
-				"Annotation %sopen-node-ports: the cluster's cloud-config does not name a security group of the "+
-					"nodes, so no rules are made. Set loadBalancer.nodeSecurityGroup there.", label.AnnotationPrefix)))
-		}
-		return
-	}
-	r.nodeGroup = &group.Object
-	r.failed = errors.Join(r.failed, r.found.NodeSubnet.Err)
-	r.nodeSources = r.found.NodeSubnet.Object.CIDRs
-}
-
-// home returns the identity of the subnet that the load balancer has or will get; "" if it is not known.
-func (r *resolution) home() string {
-	balancer := r.observed.Balancer()
-	if balancer != nil && (r.subnet.Value == "" || r.subnet.Invalid || isInternal(*balancer)) {
-		return balancer.Subnet
-	}
-	return r.subnet.Value
 }
 
 // resolution is the state of one call of resolve.

@@ -332,7 +332,7 @@ func (d *difference) securityGroup() {
 	default:
 		from := *m.group
 		var c changes
-		addChange(&c, "all its labels there:", resource.HasLabels(from.Labels, m.to.Labels), true)
+		addMissingLabels(&c, from.Labels, m.to.Labels)
 		addChange(&c, "its rules for what comes in:", len(from.Ingress), len(m.to.Ingress))
 		if len(c) == 0 && !(sameRules(from.Ingress, m.to.Ingress) && sameRules(from.Egress, m.to.Egress)) {
 			c = append(c, "its rules differ")

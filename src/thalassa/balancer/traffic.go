@@ -6,12 +6,17 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/cloud-provider/service/helpers"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
+
+// nameMaxTargets is the annotation that limits how many nodes a load balancer sends to.
+const nameMaxTargets = "max-targets"
 
 // policyOfAffinity sends all connections of a client to the same node, as long as the nodes stay the same.
 const policyOfAffinity = resource.PolicyMaglev
@@ -94,6 +99,18 @@ func affinityTimeoutNotices(service *corev1.Service) []cloud.Notice {
 		*config.ClientIP.TimeoutSeconds, corev1.DefaultClientIPServiceAffinitySeconds))}
 }
 
+// maxTargetsNotices describes that the number of targets is not limited although the Service asks for it.
+func (d desired) maxTargetsNotices(service *corev1.Service) []cloud.Notice {
+	setting := d.annotations.maxTargets.From(d.values)
+	if !setting.Given || setting.Value == 0 || !helpers.RequestsOnlyLocalTraffic(service) {
+		return nil
+	}
+	return []cloud.Notice{settingNotice(reasonUnsupported, fmt.Sprintf(
+		"Annotation %s%s has no effect while spec.externalTrafficPolicy is Local: all nodes with a ready endpoint "+
+			"receive traffic. Remove the annotation, or set the policy to Cluster.",
+		label.AnnotationPrefix, nameMaxTargets))}
+}
+
 // registerTraffic adds the annotations about traffic.
 func (a *annotations) registerTraffic() {
 	r := a.registry
@@ -128,4 +145,11 @@ func (a *annotations) registerTraffic() {
 			"do not change.",
 		Without: "every node",
 	}, annotation.Selector(), labels.Everything())
+	a.maxTargets = annotation.Register(r, annotation.Definition{
+		Name: nameMaxTargets, Topic: topicPorts, Since: "0.1.0", Example: "250", OneService: true,
+		Effect: "The largest number of nodes that receive traffic, evenly from all zones. Each Service has other " +
+			"nodes. 0 is no limit. It does not apply with externalTrafficPolicy: Local, where all nodes with a ready " +
+			"pod receive traffic.",
+		Without: "loadBalancer.maxTargets of the cloud-config",
+	}, annotation.Int(0, cloudconfig.MaxTargetsLimit, "nodes"), 0)
 }

@@ -13,8 +13,8 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/audit"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
+	"github.com/thalassa-cloud/thalassa-ccm/src/tracing"
 )
 
 // TestAudit: every write, and no read, leaves one line that says what was done to which object, why and with what
@@ -29,7 +29,7 @@ func TestAudit(t *testing.T) {
 			answer(409, `{"message": "has deletion protection"}`), // the deletion
 		}}
 		c := s.client(t)
-		ctx = audit.WithCause(ctx, "Service shop/web: create load balancer")
+		ctx = tracing.WithCause(ctx, "Service shop/web: create load balancer")
 		if _, err := Post[iaas.VpcLoadbalancer](ctx, c, iaas.LoadbalancerEndpoint,
 			iaas.CreateLoadbalancer{Name: "s3cret", Subnet: "s"}); err != nil {
 			t.Fatal(err)

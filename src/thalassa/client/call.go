@@ -17,7 +17,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/oauth2"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/audit"
 	"github.com/thalassa-cloud/thalassa-ccm/src/tracing"
 )
 
@@ -73,7 +72,8 @@ func operationOf(method, path string) string {
 
 // audit logs a write once it is over, whatever became of it.
 func (c *call) audit(began time.Time) {
-	write := audit.Write{Request: c.operation, Object: c.object(), Status: c.status, Attempts: c.attempts, Began: began}
+	write := tracing.Write{Request: c.operation, Object: c.object(), Status: c.status, Attempts: c.attempts,
+		Began: began}
 	if c.outcome != nil {
 		write.Err = c.outcome
 	}
@@ -98,7 +98,7 @@ func partsOf(path string) []string {
 	return strings.FieldsFunc(path, func(r rune) bool { return r == '/' })
 }
 
-// isIdentity says whether a part of a path is an identity: after the version every second part is one, except in
+// isIdentity reports whether a part of a path is an identity: after the version every second part is one, except in
 // "ingress-rules/batch".
 func isIdentity(parts []string, i int) bool {
 	return parts[0] == "v1" && i >= 2 && i%2 == 0 && parts[i] != "batch"
@@ -196,6 +196,11 @@ type localError struct{ error }
 
 func (e localError) Unwrap() error { return e.error }
 
+// notReadable is the error of an answer whose type is JSON, and whose content is not what it should be.
+type notReadable struct{ error }
+
+func (e notReadable) Unwrap() error { return e.error }
+
 // malformedError is what is wrong with an answer that claims success.
 type malformedError string
 
@@ -218,7 +223,7 @@ func (c *call) readJSON(response *http.Response, object any) error {
 		return err
 	}
 	if err := json.Unmarshal(body, object, lenient()); err != nil {
-		return unreadable(err)
+		return notReadable{unreadable(err)}
 	}
 	c.noteCreated(body)
 	return nil
@@ -263,7 +268,8 @@ func (c *call) failure(err error) *Error {
 		failure.Status, failure.Kind = refused.Response.StatusCode, kindOfRefusedToken(refused.Response.StatusCode)
 		failure.RetryAfter = retryAfter(refused.Response.Header, time.Now())
 	case errors.As(err, &malformed):
-		failure.Kind = ErrMalformed
+		_, isJSON := errors.AsType[notReadable](err)
+		failure.Kind, failure.ofObject = ErrMalformed, isJSON && c.object() != ""
 	case errors.As(err, &local):
 		failure.Kind = ErrUnauthorised
 	case errors.Is(err, errDraining):

@@ -39,8 +39,8 @@ func newCircuit(open prometheus.Gauge) *circuit {
 	})}
 }
 
-// begin says whether an attempt may be made; it is reported through finished, once. Trial means that no other call is
-// made until then.
+// begin reports whether an attempt may be made; it is reported through finished, once. Trial means that no other call
+// is made until then.
 func (c *circuit) begin() (finished func(context.Context, *Error), trial bool, err error) {
 	done, err := c.breaker.Allow()
 	if err != nil {

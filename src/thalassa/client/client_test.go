@@ -120,7 +120,7 @@ func TestErrorsSayWhatTheyAre(t *testing.T) {
 		{200, `{7`, ErrMalformed,
 			"GET /v1/vpcs/vpc-1: malformed answer (HTTP 200): the answer is no valid JSON; check that endpoint in " +
 				"the cloud-config is the cloud's API, and that no proxy answers instead of it",
-			true},
+			false},
 	}
 	for _, tt := range tests {
 		t.Run(fmt.Sprint(tt.status, tt.kind), func(t *testing.T) {
@@ -178,6 +178,38 @@ func TestAnswersThatAreNone(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestMalformedAnswerAboutOneObject: it is no outage, and does not end one. A page or a malformed list is an outage: a
+// proxy answers.
+func TestMalformedAnswerAboutOneObject(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		body, kind := `{"identity": 7}`, "application/json"
+		c := newClient(t, secret.Credentials{PersonalAccessToken: "pat"},
+			func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", kind)
+				_, _ = io.WriteString(w, body)
+			})
+		get := func() {
+			if _, err := Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1"); !errors.Is(err, ErrMalformed) {
+				t.Errorf("error %v, want a malformed answer", err)
+			}
+		}
+		get()
+		if err := c.Err(); err != nil {
+			t.Errorf("after a malformed object: %v", err)
+		}
+		kind = "text/html"
+		get()
+		if c.Err() == nil {
+			t.Error("a page of a proxy is no outage")
+		}
+		kind = "application/json"
+		get()
+		if c.Err() == nil {
+			t.Error("a malformed object has ended an outage")
+		}
+	})
 }
 
 // TestRedirectsAreNotFollowed: the credentials would travel along, and a PUT or DELETE would become a GET.

@@ -23,7 +23,7 @@ const tokenTimeout = 15 * time.Second
 type authorization interface {
 	// header returns its value, fetching a token first if necessary; the wait ends with ctx.
 	header(ctx context.Context) (string, error)
-	// renew says whether another header may do better than the refused one, and makes the next one be made anew.
+	// renew reports whether another header may do better than the refused one, and makes the next one be made anew.
 	renew(refused string) bool
 }
 

@@ -57,6 +57,7 @@ type Error struct {
 	unsent     bool // the request has not reached the cloud for sure
 	renewed    bool // the credentials were refused and others will be used next time
 	untrusted  bool // the API's certificate was not accepted
+	ofObject   bool // the answer is JSON, and only its part about one object is malformed
 }
 
 // Error is one line: the call, what the cloud said and what to do about it.
@@ -138,17 +139,17 @@ func statusError(request *http.Request, response *http.Response, body []byte, no
 	return failure
 }
 
-// isQuota says whether a refusal is about a quota: no source tells its status, so the message decides. Being asked to
-// come back later is something else.
+// isQuota reports whether a refusal is about a quota: no source has its status, so the message decides. Being asked
+// to come back later is something else.
 func isQuota(failure *Error) bool {
 	return failure.Status < http.StatusInternalServerError && !errors.Is(failure, ErrNotFound) &&
 		failure.RetryAfter == 0 &&
 		strings.Contains(strings.ToLower(failure.Message), "quota")
 }
 
-// MayBeQuota says whether err may tell that something was not created because a quota is used up: the cloud says so, or
-// refuses a POST with a status that could mean it. Which one does, and whether the message has the word, is documented
-// nowhere.
+// MayBeQuota reports whether err may tell that something was not created because a quota is used up: the cloud says so,
+// or refuses a POST with a status that could mean it. Which one does, and whether the message has the word, is
+// documented nowhere.
 func MayBeQuota(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	if !ok || e.Method != http.MethodPost {
@@ -204,7 +205,7 @@ func clean(text string) string {
 	return strings.ToValidUTF8(text, "")
 }
 
-// Uncertain says whether a write that ended with err may have happened: there was no answer, or one that nobody
+// Uncertain reports whether a write that ended with err may have happened: there was no answer, or one that nobody
 // understands.
 func Uncertain(err error) bool {
 	e, ok := errors.AsType[*Error](err)

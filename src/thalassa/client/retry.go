@@ -24,7 +24,7 @@ func newBackoff() backoff {
 	return backoff{wait.Backoff{Duration: 100 * time.Millisecond, Factor: 3, Jitter: 1, Steps: maxAttempts}}
 }
 
-// retry says whether the call may be made again after a failure, and after which pause.
+// retry reports whether the call may be made again after a failure, and after which pause.
 func (c *call) retry(failure *Error) (time.Duration, bool) {
 	if c.attempts >= maxAttempts || !c.repeatable(failure) {
 		return 0, false
@@ -32,8 +32,8 @@ func (c *call) retry(failure *Error) (time.Duration, bool) {
 	return max(c.backoff.Step(), failure.RetryAfter), true
 }
 
-// repeatable says whether another attempt can do no harm and may do better: either the cloud has not acted on this one
-// for sure, or acting twice is the same as acting once.
+// repeatable reports whether another attempt can do no harm and may do better: either the cloud has not acted on this
+// one for sure, or acting twice is the same as acting once.
 func (c *call) repeatable(failure *Error) bool {
 	switch {
 	case errors.Is(failure, errOpen), failure.untrusted:
@@ -48,8 +48,8 @@ func (c *call) repeatable(failure *Error) bool {
 	return false
 }
 
-// idempotent says whether making the call twice is the same as making it once. PUT replaces and DELETE removes; of the
-// POSTs only those that state a whole set or a final state do. A POST that creates makes a second object.
+// idempotent reports whether making the call twice is the same as making it once. PUT replaces and DELETE removes; of
+// the POSTs only those that state a whole set or a final state do. A POST that creates makes a second object.
 func (c *call) idempotent() bool {
 	switch c.request.Method {
 	case http.MethodGet, http.MethodPut, http.MethodDelete:

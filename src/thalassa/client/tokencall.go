@@ -22,6 +22,7 @@ type tokenCaller struct {
 // RoundTrip makes one call for an access token.
 func (c tokenCaller) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err := c.transport.turn(request.Context()); err != nil {
+		_ = request.Body.Close() // as an http.RoundTripper does in any case
 		return nil, err
 	}
 	began := time.Now()

@@ -184,7 +184,8 @@ func (t *transport) conclude(c *call, failure *Error) error {
 	case isOptional(c.request.Context()) && errors.Is(failure, ErrUnauthorised):
 		// The cloud answers, and what the process cannot do without is asked for otherwise.
 		t.outage.Record(true)
-	case errors.Is(failure, ErrShutdown), errors.Is(failure, context.Canceled):
+	case errors.Is(failure, ErrShutdown), errors.Is(failure, context.Canceled),
+		failure.ofObject:
 		// Nothing is said about the cloud.
 	case errors.Is(failure, ErrUnavailable), errors.Is(failure, ErrMalformed):
 		t.latest.Store(failure)

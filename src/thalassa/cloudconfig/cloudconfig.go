@@ -22,26 +22,23 @@ import (
 // Config is the content of the cloud-config file, completed by the environment and defaults. Its keys include those of
 // the CCM that this program replaces; keys.go describes them. ReadSecrets reads the files that it refers to.
 type Config struct {
-	Organisation     string      `yaml:"organisation"` // identity or slug
-	Project          string      `yaml:"project"`      // identity; may be empty
-	Endpoint         string      `yaml:"endpoint"`     // base URL of the API
-	CABundle         string      `yaml:"caBundle"`     // path of a PEM file; may be empty
-	Insecure         bool        `yaml:"insecure"`     // do not verify the API's certificate
-	CloudCredentials Credentials `yaml:"cloudCredentials"`
-	VPCIdentity      string      `yaml:"vpcIdentity"`   // the VPC of the cluster's machines
-	DefaultSubnet    string      `yaml:"defaultSubnet"` // identity or slug; empty: found in the VPC
-	// Cluster is the cluster's identity, a label of all its cloud objects.
-	Cluster string `yaml:"cluster"`
-	// FormerClusterUIDs are the UIDs of clusters whose objects this one takes over, separated by commas; may be empty.
-	FormerClusterUIDs string `yaml:"formerClusterUIDs"`
-	// ClusterCIDR are the networks of all pods, one or one of each family; may be empty.
-	ClusterCIDR      string            `yaml:"clusterCIDR"`
-	AdditionalLabels map[string]string `yaml:"additionalLabels"` // put on all cloud objects
-	LoadBalancer     LoadBalancer      `yaml:"loadBalancer"`
-	InstancesV2      Instances         `yaml:"instancesV2"`
-	Routes           Routes            `yaml:"routes"`
-	Inventory        Inventory         `yaml:"inventory"`
-	API              API               `yaml:"api"`
+	Organisation      string            `yaml:"organisation"` // identity or slug
+	Project           string            `yaml:"project"`      // identity; may be empty
+	Endpoint          string            `yaml:"endpoint"`     // base URL of the API
+	CABundle          string            `yaml:"caBundle"`     // path of a PEM file; may be empty
+	Insecure          bool              `yaml:"insecure"`     // do not verify the API's certificate
+	CloudCredentials  Credentials       `yaml:"cloudCredentials"`
+	VPCIdentity       string            `yaml:"vpcIdentity"`       // the VPC of the cluster's machines
+	DefaultSubnet     string            `yaml:"defaultSubnet"`     // identity or slug; empty: found in the VPC
+	Cluster           string            `yaml:"cluster"`           // a label of all objects of the cluster
+	FormerClusterUIDs string            `yaml:"formerClusterUIDs"` // separated by commas; may be empty
+	ClusterCIDR       string            `yaml:"clusterCIDR"`       // one, or one of each family; may be empty
+	AdditionalLabels  map[string]string `yaml:"additionalLabels"`  // put on all cloud objects
+	LoadBalancer      LoadBalancer      `yaml:"loadBalancer"`
+	InstancesV2       Instances         `yaml:"instancesV2"`
+	Routes            Routes            `yaml:"routes"`
+	Inventory         Inventory         `yaml:"inventory"`
+	API               config.API        `yaml:"api"`
 }
 
 // LoadBalancer is about Services of type LoadBalancer.
@@ -50,52 +47,26 @@ type LoadBalancer struct {
 	// CreationPollInterval is the time between two reads of a load balancer that is being created, in seconds; 0: the
 	// time grows from one second to defaultPollInterval.
 	CreationPollInterval int `yaml:"creationPollInterval,omitempty"`
-	CreationPollTimeout  int `yaml:"creationPollTimeout"` // seconds after which an event says that it takes long
-	// DriftPeriod is the time between two checks for changes made by hand, in seconds; 0: never.
-	DriftPeriod int `yaml:"driftPeriod"`
-	// Drift is the reaction to changes made by hand: driftRepair, driftReport or driftOff.
-	Drift string `yaml:"drift"`
-	// RemoveOrphans deletes objects of Services that do not exist any more, instead of reporting them.
-	RemoveOrphans bool   `yaml:"removeOrphans"`
-	Class         string `yaml:"class"`     // the loadBalancerClass that is served; empty: none
-	OnlyClass     bool   `yaml:"onlyClass"` // leave Services without a class to others
-	// Defaults are settings of Services that do not have the annotation: its name without the prefix -> value.
-	Defaults map[string]string `yaml:"defaults"`
-	// NodeSecurityGroup is the security group of the nodes, by identity or slug, in which rules are made for node
-	// ports; empty: none are.
-	NodeSecurityGroup string `yaml:"nodeSecurityGroup"`
-	MaxTargets        int    `yaml:"maxTargets"` // nodes that a load balancer sends to; 0: all
+	config.Balancers     `yaml:",inline"`
+	DriftPeriod          int               `yaml:"driftPeriod"` // seconds between two checks for drift; 0: never
+	Class                string            `yaml:"class"`       // the loadBalancerClass that is served; empty: none
+	OnlyClass            bool              `yaml:"onlyClass"`   // leave Services without a class to others
+	Defaults             map[string]string `yaml:"defaults"`    // an annotation's name without the prefix -> value
+	MaxTargets           int               `yaml:"maxTargets"`  // nodes that a load balancer sends to; 0: all
 }
 
 // MaxTargetsLimit is the largest number of nodes to which a load balancer can be limited.
 const MaxTargetsLimit = 10000
 
-// Reactions to changes made by hand.
-const (
-	driftRepair = string(cloud.Repair)
-	driftReport = string(cloud.Report)
-	driftOff    = string(cloud.Off)
-)
-
 // Instances is about nodes.
 type Instances struct {
-	Enabled              bool `yaml:"enabled"`
-	ZoneAndRegionEnabled bool `yaml:"zoneAndRegionEnabled"` // label nodes with zone and region
-	// TypeLabels adds labels with processors and memory of the machine type to nodes.
-	TypeLabels bool `yaml:"typeLabels"`
-	// LabelPrefix and TaintPrefix begin the keys of machine labels that become labels and taints of the Node; empty:
-	// none do.
-	LabelPrefix string `yaml:"labelPrefix"`
-	TaintPrefix string `yaml:"taintPrefix"`
-	// MachineAnnotation is the annotation that names the machine of a Node without a provider ID; empty: only the
-	// Node's name is used.
-	MachineAnnotation string `yaml:"machineAnnotation"`
-	// RemovalGracePeriod is the time between the two checks that a machine does not exist, in seconds.
-	RemovalGracePeriod int `yaml:"removalGracePeriod"`
-	// MaxRemovals is the percentage of the nodes that may be removed within removalWindow.
-	MaxRemovals   int  `yaml:"maxRemovals"`
-	RemovalWindow int  `yaml:"removalWindow"` // seconds
-	DryRun        bool `yaml:"dryRun"`        // report which nodes would be removed, and remove none
+	Enabled              bool   `yaml:"enabled"`
+	ZoneAndRegionEnabled bool   `yaml:"zoneAndRegionEnabled"` // label nodes with zone and region
+	TypeLabels           bool   `yaml:"typeLabels"`           // label nodes with processors and memory
+	LabelPrefix          string `yaml:"labelPrefix"`          // of machine labels that become labels; empty: none do
+	TaintPrefix          string `yaml:"taintPrefix"`          // of machine labels that become taints; empty: none do
+	MachineAnnotation    string `yaml:"machineAnnotation"`    // names the machine of a Node; empty: only its name does
+	config.Removal       `yaml:",inline"`
 }
 
 // Routes is about routes to the pods of nodes.
@@ -112,26 +83,17 @@ type Inventory struct {
 	BalancerAge int `yaml:"balancerAge"` // seconds, for lists of load balancers
 }
 
-// API is for calls of the cloud's API.
-type API struct {
-	CallTimeout       int `yaml:"callTimeout"`       // seconds, for one call
-	RequestsPerSecond int `yaml:"requestsPerSecond"` // of the whole process
-	Burst             int `yaml:"burst"`             // calls at once after a pause
-}
-
 // Default returns the defaults.
 func Default() Config {
 	return Config{
 		Endpoint: "https://api.thalassa.cloud",
 		CloudCredentials: Credentials{WorkloadIdentity: WorkloadIdentity{SubjectTokenFile: subjectTokenFile,
 			Lifetime: 3600}},
-		LoadBalancer: LoadBalancer{Enabled: true, CreationPollTimeout: 300, DriftPeriod: 300,
-			Drift: driftRepair},
-		InstancesV2: Instances{Enabled: true, ZoneAndRegionEnabled: true, RemovalGracePeriod: 60,
-			MaxRemovals: 20, RemovalWindow: 600},
-		Routes:    Routes{DriftPeriod: 300},
-		Inventory: Inventory{MachineAge: 60, BalancerAge: 600},
-		API:       API{CallTimeout: 30, RequestsPerSecond: 50, Burst: 100},
+		LoadBalancer: LoadBalancer{Balancers: config.DefaultBalancers(), Enabled: true, DriftPeriod: 300},
+		InstancesV2:  Instances{Removal: config.DefaultRemoval(), Enabled: true, ZoneAndRegionEnabled: true},
+		Routes:       Routes{DriftPeriod: 300},
+		Inventory:    Inventory{MachineAge: 60, BalancerAge: 600},
+		API:          config.DefaultAPI(),
 	}
 }
 
@@ -141,47 +103,67 @@ type Check func(Config, *config.File)
 // Read reads and checks the cloud-config file, and the files with secrets that it refers to. Missing values come from
 // the environment. The error contains all mistakes with their key paths, and no secrets.
 func Read(path string, from cloud.Environment, checks ...Check) (Config, secret.Secrets, error) {
-	return readFile(path, from, true, checks...)
+	c, file, err := open(path, from, checks...)
+	if err != nil {
+		return Config{}, secret.Secrets{}, err
+	}
+	file.LogWarnings(path)
+	secrets := c.readSecrets(from, file)
+	return c, secrets, file.Err()
 }
 
 // Scope returns the settings of a file that say which cloud and which cluster it is about, by their keys. The VPC is of
 // one organisation, which a file may call by its slug. Files that this one refers to are not read.
 func Scope(path string, from cloud.Environment) (map[string]string, error) {
-	c, _, err := readFile(path, from, false)
+	c, file, err := open(path, from)
+	if err == nil {
+		err = file.Err()
+	}
 	return map[string]string{"endpoint": c.Endpoint, "vpcIdentity": c.VPCIdentity, "cluster": c.Cluster}, err
 }
 
-// readFile is Read, or without files the same without the files that the configuration refers to.
-func readFile(path string, from cloud.Environment, files bool, checks ...Check) (Config, secret.Secrets, error) {
+// Validate checks a cloud-config file without using it. It returns the effective configuration as YAML, without
+// secrets, or the mistakes, one line each. With files, it also checks the files that the configuration refers to.
+func Validate(path string, from cloud.Environment, files bool, checks ...Check) (effective []byte, problems []string) {
+	c, file, err := open(path, from, checks...) // once: it may be a pipe
+	if err == nil && files {
+		c.readSecrets(from, file)
+	}
+	if err == nil {
+		err = file.Err()
+	}
+	return config.Effective(c, Keys(), err)
+}
+
+// Warnings returns what is accepted in a cloud-config file, and is dangerous or should be written in another way, one
+// line each.
+func Warnings(path string, from cloud.Environment) []string {
+	c, file, err := open(path, from)
+	if err != nil {
+		return nil // Validate reports it
+	}
+	return append(file.Warnings(), c.dangers()...)
+}
+
+// open is parseFile for the file at a path.
+func open(path string, from cloud.Environment, checks ...Check) (Config, *config.File, error) {
 	opened, err := from.Open(path)
 	if err != nil {
-		return Config{}, secret.Secrets{}, fmt.Errorf("opening the cloud-config: %w", err)
+		return Config{}, nil, fmt.Errorf("opening the cloud-config: %w", err)
 	}
 	defer opened.Close()
-	c, file, err := parseFile(opened, from.Getenv, checks...)
-	if err != nil {
-		return Config{}, secret.Secrets{}, err
-	}
-	for _, warning := range file.Warnings() {
-		klog.InfoS("The cloud-config should be written in another way", "path", path, "warning", warning)
-	}
-	var secrets secret.Secrets
-	if files {
-		secrets = c.readSecrets(from, file)
-	}
-	return c, secrets, file.Err()
+	return parseFile(opened, from.Getenv, checks...)
 }
 
 // parseFile returns the configuration and its mistakes; the error is that the file is not YAML.
 func parseFile(r io.Reader, getenv func(string) string, checks ...Check) (Config, *config.File, error) {
-	c := Default()
-	file, err := config.Decode(r, &c)
+	c, keys := Default(), Keys()
+	file, err := config.Decode(r, &c, keys)
 	if err != nil {
 		return Config{}, nil, err
 	}
-	keys := Keys()
 	identity := &c.CloudCredentials.WorkloadIdentity
-	exchange := chooseCredentials(file, getenv)
+	exchange := exchanges(file, getenv)
 	if !exchange {
 		*identity = WorkloadIdentity{}
 		keys = slices.DeleteFunc(keys, func(k config.Key) bool {
@@ -189,6 +171,7 @@ func parseFile(r io.Reader, getenv func(string) string, checks ...Check) (Config
 		})
 	}
 	file.Apply(keys, getenv)
+	checkCredentials(file, exchange)
 	if exchange && identity.OrganisationID == "" {
 		identity.OrganisationID = c.Organisation
 	}
@@ -234,19 +217,17 @@ func (c LoadBalancer) PollInterval() time.Duration {
 
 // Behaviour returns the settings of the service controller.
 func (c LoadBalancer) Behaviour() cloud.LoadBalancerBehaviour {
-	return cloud.LoadBalancerBehaviour{
-		PollInterval: c.PollInterval(), SlowAfter: seconds(c.CreationPollTimeout),
-		DriftPeriod: seconds(c.DriftPeriod), Drift: cloud.DriftMode(c.Drift), RemoveOrphans: c.RemoveOrphans,
-		Class: c.Class, OnlyClass: c.OnlyClass,
-	}
+	behaviour := c.Balancers.Behaviour()
+	behaviour.PollInterval, behaviour.DriftPeriod = c.PollInterval(), seconds(c.DriftPeriod)
+	behaviour.Class, behaviour.OnlyClass = c.Class, c.OnlyClass
+	return behaviour
 }
 
 // Behaviour returns the settings of the node controllers.
 func (c Instances) Behaviour() cloud.MachineBehaviour {
-	return cloud.MachineBehaviour{
-		Domain: label.Domain, GracePeriod: seconds(c.RemovalGracePeriod),
-		Lists: true, MaxRemovals: c.MaxRemovals, RemovalWindow: seconds(c.RemovalWindow), DryRun: c.DryRun,
-	}
+	behaviour := c.Removal.Behaviour()
+	behaviour.Domain = label.Domain
+	return behaviour
 }
 
 // MaxMachineAge is the maximum age of lists of machines.
@@ -266,9 +247,6 @@ func (c Instances) MachineLabels() []string {
 func (c Routes) Behaviour() cloud.RouteBehaviour {
 	return cloud.RouteBehaviour{DriftPeriod: seconds(c.DriftPeriod)}
 }
-
-// Timeout is the maximum duration of one call.
-func (c API) Timeout() time.Duration { return seconds(c.CallTimeout) }
 
 // Warn logs settings that are allowed and dangerous.
 func (c Config) Warn() {

@@ -57,13 +57,13 @@ func TestConfigDefaults(t *testing.T) {
 	want := Config{
 		Organisation: "acme", Endpoint: "https://api.thalassa.cloud", VPCIdentity: "vpc-1", Cluster: "k8s-1",
 		CloudCredentials: Credentials{PersonalAccessToken: "s3cret"},
-		LoadBalancer: LoadBalancer{Enabled: true, CreationPollTimeout: 300,
-			DriftPeriod: 300, Drift: driftRepair},
-		InstancesV2: Instances{Enabled: true, ZoneAndRegionEnabled: true, RemovalGracePeriod: 60,
-			MaxRemovals: 20, RemovalWindow: 600},
+		LoadBalancer: LoadBalancer{Enabled: true, DriftPeriod: 300,
+			Balancers: config.Balancers{CreationPollTimeout: 300, Drift: "repair"}},
+		InstancesV2: Instances{Enabled: true, ZoneAndRegionEnabled: true,
+			Removal: config.Removal{RemovalGracePeriod: 60, MaxRemovals: 20, RemovalWindow: 600}},
 		Routes:    Routes{DriftPeriod: 300},
 		Inventory: Inventory{MachineAge: 60, BalancerAge: 600},
-		API:       API{CallTimeout: 30, RequestsPerSecond: 50, Burst: 100},
+		API:       config.API{CallTimeout: 30, RequestsPerSecond: 50, Burst: 100},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || len(problems) > 0 {
 		t.Errorf("configuration (-want +got), problems %q:\n%s", problems, diff)
@@ -91,9 +91,9 @@ instancesV2: {enabled: false, zoneAndRegionEnabled: false}
 	want.CloudCredentials = Credentials{ClientID: "id", ClientSecret: "secret"}
 	want.VPCIdentity, want.DefaultSubnet, want.Cluster = "vpc-1", "subnet-1", "k8s-1"
 	want.AdditionalLabels = map[string]string{"team": "a"}
-	want.LoadBalancer = LoadBalancer{CreationPollInterval: 7, CreationPollTimeout: 70, DriftPeriod: 300,
-		Drift: driftRepair}
-	want.InstancesV2 = Instances{RemovalGracePeriod: 60, MaxRemovals: 20, RemovalWindow: 600}
+	want.LoadBalancer = LoadBalancer{CreationPollInterval: 7, DriftPeriod: 300,
+		Balancers: config.Balancers{CreationPollTimeout: 70, Drift: "repair"}}
+	want.InstancesV2 = Instances{Removal: config.DefaultRemoval()}
 	if diff := cmp.Diff(want, got); diff != "" || len(problems) > 0 {
 		t.Errorf("configuration (-want +got), problems %q:\n%s", problems, diff)
 	}
@@ -119,7 +119,7 @@ api: {callTimeout: 5, requestsPerSecond: 10, burst: 1}
 		SubjectTokenFile: "/token", Lifetime: 600}
 	want.LoadBalancer.DriftPeriod = 0
 	want.Inventory = Inventory{MachineAge: 30, BalancerAge: 90}
-	want.API = API{CallTimeout: 5, RequestsPerSecond: 10, Burst: 1}
+	want.API = config.API{CallTimeout: 5, RequestsPerSecond: 10, Burst: 1}
 	if diff := cmp.Diff(want, got); diff != "" || len(problems) > 0 {
 		t.Errorf("configuration (-want +got), problems %q:\n%s", problems, diff)
 	}
@@ -174,13 +174,13 @@ func TestConfigProblems(t *testing.T) {
 		"optionally with a domain and a slash before them"
 	configProblems(t, []configProblemTest{
 		{"everything missing", "project: p", []string{
-			"cloudCredentials: found none, want exactly one of personalAccessToken, clientID with clientSecret, " +
-				"directory or workloadIdentity; " +
-				"the environment variable THALASSA_SERVICE_ACCOUNT_ID is not set either",
 			"organisation: missing: want the organisation's identity or slug" + letters +
 				"; the environment variable THALASSA_ORGANISATION_ID is not set either",
 			`vpcIdentity: missing: want the identity of the VPC that contains the cluster's machines, like "vpc-…"` + letters,
 			`cluster: missing: want an identity of this cluster, unique in the organisation, like "k8s-…": at most 63 letters, digits and - _ .`,
+			"cloudCredentials: found none, want exactly one of personalAccessToken, clientID with clientSecret, " +
+				"directory or workloadIdentity; " +
+				"the environment variable THALASSA_SERVICE_ACCOUNT_ID is not set either",
 		}},
 		{"misspelt", required + "vpcIdentty: x",
 			[]string{`vpcIdentty: unknown key in line 5; did you mean "vpcIdentity"?`}},
@@ -283,22 +283,22 @@ func TestConfigThatTheExistingCCMAccepts(t *testing.T) {
 }
 
 func TestReadConfig(t *testing.T) {
-	if _, _, err := readFile("/does/not/exist.yaml", nothing(), false); err == nil ||
+	if _, err := Scope("/does/not/exist.yaml", nothing()); err == nil ||
 		!strings.Contains(err.Error(), "/does/not/exist.yaml") {
 		t.Errorf("error = %v, want one that names the file", err)
 	}
-	if _, _, err := readFile(fileWith(t, "a: ["), nothing(), false); err == nil ||
+	if _, err := Scope(fileWith(t, "a: ["), nothing()); err == nil ||
 		!strings.Contains(err.Error(), "parsing YAML") {
 		t.Errorf("error = %v, want one about YAML", err)
 	}
-	if _, _, err := readFile(fileWith(t, required+"endpoint: x"), nothing(), false); err == nil ||
+	if _, err := Scope(fileWith(t, required+"endpoint: x"), nothing()); err == nil ||
 		!strings.Contains(err.Error(), "endpoint") {
 		t.Errorf("error = %v, want one that names the key", err)
 	}
 	// What the file refers to does not matter yet.
-	c, _, err := readFile(fileWith(t, required+"caBundle: /does/not/exist"), nothing(), false)
-	if err != nil || c.Organisation != "acme" {
-		t.Errorf("configuration %+v, error %v", c, err)
+	c, err := Scope(fileWith(t, required+"caBundle: /does/not/exist"), nothing())
+	if err != nil || c["cluster"] != "k8s-1" {
+		t.Errorf("scope %v, error %v", c, err)
 	}
 }
 
@@ -413,7 +413,7 @@ func FuzzConfig(f *testing.F) {
 	})
 }
 
-// isKey says whether some key of the file has the text in it.
+// isKey reports whether some key of the file has the text in it.
 func isKey(file, text string) bool {
 	var document yaml.Node
 	return yaml.Unmarshal([]byte(file), &document) == nil && holdsKey(&document, text)

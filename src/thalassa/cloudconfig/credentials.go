@@ -56,15 +56,12 @@ func credentialForms() []credentialForm {
 	}
 }
 
-// chooseCredentials checks that the file contains exactly one form, and reports whether a workload identity is in use:
-// if the file contains one, or if it contains no credentials and the environment has a service account.
-func chooseCredentials(file *config.File, getenv func(string) string) bool {
-	const want = "want exactly one of personalAccessToken, clientID with clientSecret, directory or workloadIdentity"
+// formsIn returns the forms that the file gives a value of, and their keys that have one.
+func formsIn(file *config.File) (forms, keys []string) {
 	given := func(key string) bool { return file.Given(pathCredentials + "." + key) }
-	var names, keys []string
 	for _, form := range credentialForms() {
 		if slices.ContainsFunc(form.keys, given) {
-			names = append(names, form.name)
+			forms = append(forms, form.name)
 		}
 		for _, key := range form.keys {
 			if given(key) {
@@ -72,17 +69,28 @@ func chooseCredentials(file *config.File, getenv func(string) string) bool {
 			}
 		}
 	}
+	return forms, keys
+}
+
+// exchanges reports whether a workload identity is in use: if the file contains one, or if it contains no credentials
+// and the environment has a service account.
+func exchanges(file *config.File, getenv func(string) string) bool {
+	forms, _ := formsIn(file)
+	return file.Given(pathWorkloadIdentity) || len(forms) == 0 && getenv(envServiceAccount) != ""
+}
+
+// checkCredentials checks that the file contains exactly one form, unless the environment has a workload identity.
+func checkCredentials(file *config.File, exchange bool) {
+	const want = "want exactly one of personalAccessToken, clientID with clientSecret, directory or workloadIdentity"
+	forms, keys := formsIn(file)
 	switch {
-	case len(names) > 1:
+	case len(forms) > 1:
 		file.Add(pathCredentials, strings.Join(keys, " and "), want)
-	case given("clientID") != given("clientSecret"):
+	case len(keys) == 1 && strings.HasPrefix(keys[0], "client"):
 		file.Add(pathCredentials, "only one of clientID and clientSecret", "want both")
-	case len(names) == 0 && getenv(envServiceAccount) != "":
-		return true
-	case len(names) == 0:
+	case len(forms) == 0 && !exchange:
 		file.Add(pathCredentials, "none", want+"; the environment variable "+envServiceAccount+" is not set either")
 	}
-	return given("workloadIdentity")
 }
 
 // inline returns the credentials that the configuration itself contains.

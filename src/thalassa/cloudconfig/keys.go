@@ -78,7 +78,7 @@ func cloudKeys() []config.Key {
 			Rule: config.Matching(labelPattern,
 				"an identity of this cluster, unique in the organisation, like \"k8s-…\": "+
 					"at most 63 letters, digits and - _ .")},
-		config.FormerUIDs("cluster", "0.1.0"),
+		config.FormerUIDs("cluster"),
 		{Path: "clusterCIDR", Since: "0.1.0", Example: `"10.244.0.0/16,fd00:244::/48"`,
 			Default: "the value of the flag --cluster-cidr",
 			Effect: "The network of all pods: one network, or one of each IP family. It is required for routes and " +
@@ -148,7 +148,7 @@ func clientSecretRule() config.Rule {
 
 // balancerKeys are about Services.
 func balancerKeys() []config.Key {
-	return []config.Key{
+	return append(config.BalancerKeys(" 0 is taken as the default, with a warning."), []config.Key{
 		{Path: "loadBalancer.enabled", Since: "0.1.0", Example: "false",
 			Effect: "Enables load balancers for Services of type LoadBalancer."},
 		{Path: "loadBalancer.creationPollInterval", Since: "0.1.0", Example: "10",
@@ -157,24 +157,9 @@ func balancerKeys() []config.Key {
 			Effect: "The interval, in seconds, at which the state of a load balancer is read while the cloud creates " +
 				"or deletes it. After a failure, or after creationPollTimeout, the interval grows to at most one " +
 				"minute."},
-		{Path: "loadBalancer.creationPollTimeout", Since: "0.1.0", Example: "600",
-			Rule: config.Whole(0, config.Day, "seconds"),
-			Effect: "The time, in seconds, after which an event on the Service reports that its load balancer is not " +
-				"ready yet. The controller continues to wait. 0 is taken as the default, with a warning."},
 		{Path: "loadBalancer.driftPeriod", Since: "0.1.0", Example: "600", Rule: config.Whole(0, config.Day, "seconds"),
 			Effect: "The interval, in seconds, at which the cloud is checked for changes that were made by hand, and " +
 				"for load balancers and target groups whose Service no longer exists. 0 disables the check."},
-		{Path: "loadBalancer.drift", Since: "0.1.0", Example: driftReport,
-			Effect: "What to do when something was changed in the cloud by hand. " + driftRepair +
-				" reverts the change and reports it. " + driftReport + " only reports it. " + driftOff +
-				" does neither. With " + driftReport + " and " + driftOff +
-				" the change is reverted when the Service or its nodes change next, or when the program restarts.",
-			Rule: config.Matching(driftRepair+"|"+driftReport+"|"+driftOff, "one of "+driftRepair+", "+driftReport+
-				", "+driftOff)},
-		{Path: "loadBalancer.removeOrphans", Since: "0.1.0", Example: "true",
-			Effect: "Deletes load balancers and target groups of this cluster whose Service no longer exists. If it " +
-				"is false, they are only reported, by an event and a metric. An object is deleted only after two " +
-				"checks in a row and after the API server confirmed that the Service does not exist."},
 		{Path: "loadBalancer.class", Since: "0.1.0", Example: "example.com/public",
 			Effect: "The loadBalancerClass that this program is responsible for, in addition to Services without a " +
 				"class. Services of other classes are never changed.",
@@ -188,18 +173,13 @@ func balancerKeys() []config.Key {
 				"name without " + label.AnnotationPrefix + ". Load balancers that were taken over keep their settings.",
 			Rule: config.Rule{Keys: AnnotationNames, Want: "names of annotations that can have a default, without " +
 				label.AnnotationPrefix}},
-		{Path: "loadBalancer.nodeSecurityGroup", Since: "0.1.0", Example: "sg-0123456789",
-			Effect: "The security group of the nodes. Rules for the node ports of Services with the annotation " +
-				"open-node-ports are added to it. Its other rules do not change.",
-			Rule: config.Matching(IdentityPattern, "the identity or slug of a security group in the VPC"+
-				IdentityLetters)},
 		{Path: "loadBalancer.maxTargets", Since: "0.1.0", Example: "250",
 			Rule: config.Whole(0, MaxTargetsLimit, "nodes"),
 			Effect: "The largest number of nodes that a load balancer sends to, for Services that do not set the " +
 				"annotation max-targets. Each Service has other nodes, evenly from all zones. It does not apply to " +
 				"Services with externalTrafficPolicy: Local. It also applies to load balancers that were taken " +
 				"over. 0 is no limit."},
-	}
+	}...)
 }
 
 // nodeKeys are about nodes.
@@ -231,12 +211,12 @@ func nodeKeys() []config.Key {
 			Rule: config.Matching(labelKeyPattern, "the name of an annotation: letters, digits and - _ ., "+
 				"optionally with a domain and a slash before it")},
 	}
-	return append(keys, config.RemovalKeys(path, "0.1.0")...)
+	return append(keys, config.RemovalKeys()...)
 }
 
 // pacingKeys are the keys about the age of caches and the rate of calls.
 func pacingKeys() []config.Key {
-	return []config.Key{
+	keys := []config.Key{
 		{Path: "inventory.machineAge", Since: "0.1.0", Example: "120", Rule: config.Whole(1, 3600, "seconds"),
 			Effect: "The maximum age, in seconds, of the cached list of machines. The cache is never used to decide " +
 				"that a machine no longer exists."},
@@ -244,17 +224,10 @@ func pacingKeys() []config.Key {
 			Effect: "The maximum age, in seconds, of the cached list of load balancers. The list is also read every " +
 				"loadBalancer.driftPeriod. If the maximum age is at least twice that period, a Service that changes " +
 				"does not wait for the list."},
-		{Path: "api.callTimeout", Since: "0.1.0", Example: "60", Rule: config.Whole(1, 600, "seconds"),
-			Effect: "The timeout of one API call, in seconds. A list may take ten times as long if its answer never " +
-				"stops arriving for longer than the timeout. When the program stops, it waits that long for a write " +
-				"that was sent: " +
-				"terminationGracePeriodSeconds of the pod must be at least 15 seconds more. The Helm chart sets this."},
-		{Path: "api.requestsPerSecond", Since: "0.1.0", Example: "10", Rule: config.Whole(1, 1000, "calls"),
-			Effect: "The maximum number of API calls per second, for the whole process."},
-		{Path: "api.burst", Since: "0.1.0", Example: "20", Rule: config.Whole(1, 10000, "calls"),
-			Effect: "The maximum number of API calls that can be made at once after a pause. 1 spreads the calls " +
-				"evenly."},
 	}
+	return append(keys, config.APIKeys("A list may take ten times as long if its answer never stops arriving for "+
+		"longer than the timeout. When the program stops, it waits that long for a write that was sent: "+
+		"terminationGracePeriodSeconds of the pod must be at least 15 seconds more. The Helm chart sets this.")...)
 }
 
 // routeKeys are the keys about routes to pods.
@@ -270,13 +243,11 @@ func routeKeys() []config.Key {
 				IdentityLetters)},
 		{Path: "routes.exclusive", Since: "0.1.0", Example: "true",
 			Effect: "Declares that this cluster alone manages the routes inside clusterCIDR in routes.table. Routes " +
-				"in it that do not belong to a node are then deleted, and many routes are written with one call. " +
-				"Routes to other networks are kept, but a change that another program makes to the table at the same " +
-				"moment is lost."},
+				"in it that do not belong to a node are then deleted, also those of nodes that were deleted while " +
+				"the program did not run. Routes to other networks are kept."},
 		{Path: "routes.driftPeriod", Since: "0.1.0", Example: "600", Rule: config.Whole(0, config.Day, "seconds"),
 			Effect: "The interval, in seconds, at which routes are checked for changes that were made by hand. 0 " +
-				"disables the check; routes of Nodes that were deleted while the program did not run are then " +
-				"checked at the start. The flag --route-reconciliation-period takes precedence."},
+				"disables the check. The flag --route-reconciliation-period takes precedence."},
 	}
 }
 

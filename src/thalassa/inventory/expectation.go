@@ -15,26 +15,17 @@ func (i *Inventory) expectAfter(owner string, err error) {
 	}
 }
 
-// ExpectFromPreviousLeader records an expectation for objects that the previous leader may have created for the owner
-// immediately before it ended. It lasts until lists must contain such objects.
-func (i *Inventory) ExpectFromPreviousLeader(owner string) {
+// SinceVisible returns how long lists have certainly contained what another process had created before the first list
+// of this one. It is negative before.
+func (i *Inventory) SinceVisible() time.Duration {
 	first := i.balancers.FirstList()
-	_, expected := i.expectations.Get(owner)
-	_, known := i.knownOwners.Get(owner)
-	if !expected && !known && (first.IsZero() || time.Since(first) <= store.VisibilityDelay) {
-		i.expect(owner)
+	if first.IsZero() {
+		return -store.VisibilityDelay
 	}
+	return time.Since(first) - store.VisibilityDelay
 }
 
 func (i *Inventory) expect(owner string) { i.expectations.Put(owner, time.Now()) }
-
-// OwnerKnown records that the previous leader's objects of the owner are not expected: lists contain objects of it, or
-// it had none when this process began to create them.
-func (i *Inventory) OwnerKnown(owner string) {
-	if _, known := i.knownOwners.Get(owner); !known {
-		i.knownOwners.Put(owner, time.Now())
-	}
-}
 
 // Expecting returns how long objects of the owner may still exist that lists do not contain; 0 if there is no
 // expectation. During this time, the absence of objects is not certain.

@@ -64,11 +64,8 @@ type Inventory struct {
 	machineTypes   *store.Store[MachineType]
 
 	expectations       *store.TTLCache[time.Time]  // owner -> when a creation for it ended without an answer
-	knownOwners        *store.TTLCache[time.Time]  // owners whose objects this process knows
-	missingMachines    *store.TTLCache[time.Time]  // key -> since when it is missing
 	unansweredMachines *store.TTLCache[error]      // machines that lists lack, and why the requests for them failed
 	pings              singleflight.Group          // of CheckAnswers
-	machineListFailure *store.TTLCache[error]      // contains "" after a list for a machine failed
 	otherVPCs          *store.TTLCache[machineVPC] // by key
 	otherVPCLimit      *rate.Limiter
 
@@ -99,14 +96,12 @@ func New(api *client.Client, scope Scope) *Inventory {
 		uid:                scope.UID,
 		prefixes:           scope.MachineLabels,
 		expectations:       store.NewTTLCache[time.Time](expectationTTL),
-		knownOwners:        store.NewTTLCache[time.Time](expectationTTL),
-		missingMachines:    store.NewTTLCache[time.Time](store.AbsentTTL),
 		unansweredMachines: store.NewTTLCache[error](unansweredTTL),
-		machineListFailure: store.NewTTLCache[error](store.FailureTTL),
 		otherVPCs:          store.NewTTLCache[machineVPC](otherVPCTTL),
 		otherVPCLimit:      rate.NewLimiter(rate.Every(otherVPCInterval), otherVPCBurst),
 	}
-	i.machines = store.New("machines", i.listMachines, func(m Machine) string { return m.ID }, Machine.keys)
+	i.machines = store.New("machines", store.WithRefusals(store.RefusalTTL, i.listMachines),
+		func(m Machine) string { return m.ID }, Machine.keys)
 	i.balancers = store.New("load balancers", i.listLoadBalancers, func(lb resource.LoadBalancer) string {
 		return lb.ID
 	}, i.balancerKeys)

@@ -61,62 +61,52 @@ func (i *Inventory) Machines(ctx context.Context, maxAge time.Duration) ([]Machi
 	return i.machines.All(ctx, maxAge)
 }
 
-// MachineByID returns the machine with the identity; found is false if lists do not contain it. The answer is at most
-// maxAge old. "Not found" comes from a list of the last seconds, or from older ones if the machine has been missing for
-// long.
+// absentAge is the maximum age of the list that shows that a machine does not exist, so that a new one is found within
+// seconds. All nodes without a machine together cause at most one list in this time.
+const absentAge = 2 * time.Second
+
+// MachineByID returns the machine with the identity from a list at most maxAge old. "Not found" comes from a list that
+// is at most absentAge old.
 func (i *Inventory) MachineByID(ctx context.Context, id string,
 	maxAge time.Duration) (m Machine, found bool, err error) {
-	machines, err := i.machinesBy(ctx, id, maxAge)
+	return first(i.findMachines(ctx, id, maxAge, time.Now().Add(-absentAge)))
+}
+
+// MachinesByName returns all machines of the VPC that have the name of a node, in the same way, and from a list that
+// began at or after notBefore. The caller handles several machines.
+func (i *Inventory) MachinesByName(ctx context.Context, node string, maxAge time.Duration,
+	notBefore time.Time) ([]Machine, error) {
+	if err := i.machinesListedSince(ctx, notBefore); err != nil {
+		return nil, err
+	}
+	return i.findMachines(ctx, slugKey(node), maxAge, time.Now().Add(-absentAge))
+}
+
+// findMachines returns the machines with the key from a list at most maxAge old. That there is none comes from a list
+// that began at or after notBefore.
+func (i *Inventory) findMachines(ctx context.Context, key string, maxAge time.Duration,
+	notBefore time.Time) ([]Machine, error) {
+	machines, err := i.machines.Find(ctx, key, maxAge)
+	if err == nil && len(machines) == 0 {
+		machines, err = i.machines.Find(ctx, key, min(time.Since(notBefore), maxAge))
+	}
+	return machines, err
+}
+
+func first(machines []Machine, err error) (m Machine, found bool, _ error) {
 	if err != nil || len(machines) == 0 {
 		return Machine{}, false, err
 	}
 	return machines[0], true, nil
 }
 
-// MachinesByName returns all machines of the VPC that have the name of a node, in the same way. The caller handles
-// several machines.
-func (i *Inventory) MachinesByName(ctx context.Context, node string, maxAge time.Duration) ([]Machine, error) {
-	return i.machinesBy(ctx, slugKey(node), maxAge)
-}
-
-// machinesBy returns the machines with the key. If there is none, the maximum age of the list grows with the time since
-// which it is missing: a new machine is looked up in a list of the last seconds, and one that has been missing for long
-// causes no list of its own.
-func (i *Inventory) machinesBy(ctx context.Context, key string, maxAge time.Duration) ([]Machine, error) {
-	machines, err := i.machines.Find(ctx, key, maxAge)
-	since, missing := i.missingMachines.Get(key)
-	if !missing {
-		since = time.Now()
-	}
-	if err == nil && len(machines) == 0 {
-		age := min(max(time.Since(since)/missingDivisor, minRefreshInterval), MachineAge)
-		machines, err = i.machines.Find(ctx, key, age)
-	}
-	switch {
-	case err != nil:
-		return nil, err
-	case len(machines) > 0:
-		i.missingMachines.Remove(key)
-	default:
-		i.missingMachines.Put(key, since)
-	}
-	return machines, nil
-}
-
-// minRefreshInterval is the minimum interval of lists because of a missing object, so that a node without a machine
-// does not list all machines again and again.
-const minRefreshInterval = 2 * time.Second
-
-// missingDivisor is the ratio of the time since which a machine is missing to the maximum age of the list.
-const missingDivisor = 4
-
 // newNodeInterval is the minimum interval of lists for new nodes. Otherwise each node that joins would cause a list of
 // its own.
 const newNodeInterval = time.Second
 
-// MachinesListedSince waits for a list of machines that began at or after a time, so that it contains no machine that
+// machinesListedSince waits for a list of machines that began at or after a time, so that it contains no machine that
 // was deleted before; the zero time is any. All callers together cause at most one list a second.
-func (i *Inventory) MachinesListedSince(ctx context.Context, notBefore time.Time) error {
+func (i *Inventory) machinesListedSince(ctx context.Context, notBefore time.Time) error {
 	for {
 		made := i.machines.CopyTime()
 		if !made.Before(notBefore) {
@@ -134,36 +124,16 @@ func (i *Inventory) MachinesListedSince(ctx context.Context, notBefore time.Time
 }
 
 // MachineSince returns the machine with the identity from a list at most maxAge old. "Not found" comes only from a
-// complete list that began at or after notBefore.
+// complete list that began at or after notBefore; the zero time is any.
 func (i *Inventory) MachineSince(ctx context.Context, id string, maxAge time.Duration,
 	notBefore time.Time) (m Machine, found bool, err error) {
-	machines, err := i.listedMachines(ctx, id, maxAge)
-	if err == nil && len(machines) == 0 && !notBefore.IsZero() {
-		machines, err = i.listedMachines(ctx, id, time.Since(notBefore))
-	}
-	if err != nil || len(machines) == 0 {
-		return Machine{}, false, err
-	}
-	return machines[0], true, nil
+	return first(i.findMachines(ctx, id, maxAge, notBefore))
 }
 
 // ListedWithName returns the machines that have the name of a node from a list at most maxAge old. It causes no other
 // list if there is none.
 func (i *Inventory) ListedWithName(ctx context.Context, node string, maxAge time.Duration) ([]Machine, error) {
-	return i.listedMachines(ctx, slugKey(node), maxAge)
-}
-
-// listedMachines returns the machines with the key from a list at most maxAge old. A list that failed is not repeated
-// at once, because thousands of nodes may request it.
-func (i *Inventory) listedMachines(ctx context.Context, key string, maxAge time.Duration) ([]Machine, error) {
-	if err, failed := i.machineListFailure.Get(""); failed {
-		return nil, err
-	}
-	machines, err := i.machines.Find(ctx, key, maxAge)
-	if err != nil && ctx.Err() == nil { // a cancelled caller says nothing about the cloud
-		i.machineListFailure.Put("", err)
-	}
-	return machines, err
+	return i.machines.Find(ctx, slugKey(node), maxAge)
 }
 
 // ErrOtherVPC says that the machine exists in another VPC.
@@ -193,9 +163,9 @@ func (i *Inventory) RequestMachine(ctx context.Context, id string) (m Machine, f
 	return m, true, nil
 }
 
-// TakenAddresses returns the addresses of all network interfaces of all machines in the VPC, from a list that begins
+// MachineAddresses returns the addresses of all network interfaces of all machines in the VPC, from a list that begins
 // now and is not stored.
-func (i *Inventory) TakenAddresses(ctx context.Context) (map[netip.Addr]bool, error) {
+func (i *Inventory) MachineAddresses(ctx context.Context) (map[netip.Addr]bool, error) {
 	all, err := client.List(ctx, i.cloud, iaas.MachineEndpoint, []filters.Filter{i.inVPC()},
 		func(m machineItem) (machineItem, bool) {
 			return m, !m.object().Gone()
@@ -203,17 +173,17 @@ func (i *Inventory) TakenAddresses(ctx context.Context) (map[netip.Addr]bool, er
 	if err != nil {
 		return nil, fmt.Errorf("listing the addresses of machines: %w", err)
 	}
-	taken := map[netip.Addr]bool{}
+	found := map[netip.Addr]bool{}
 	for _, machine := range all {
 		for _, network := range machine.Interfaces {
 			for _, text := range network.Addresses {
 				if address, err := netip.ParseAddr(text); err == nil {
-					taken[address.Unmap()] = true
+					found[address.Unmap()] = true
 				}
 			}
 		}
 	}
-	return taken, nil
+	return found, nil
 }
 
 func (i *Inventory) listMachines(ctx context.Context) ([]Machine, error) {
@@ -294,6 +264,3 @@ func (m machineItem) object() Machine {
 	}
 	return machine
 }
-
-// ForgetFailures permits a list again at once after one that failed, because the cloud answers again.
-func (i *Inventory) ForgetFailures() { i.machineListFailure.Remove("") }

@@ -60,7 +60,7 @@ func TestMachinesListedSince(t *testing.T) {
 		since := func(notBefore time.Time, lists int, took time.Duration) {
 			t.Helper()
 			began := time.Now()
-			w.ok(w.MachinesListedSince(t.Context(), notBefore))
+			w.ok(w.machinesListedSince(t.Context(), notBefore))
 			if got := w.calls("GET /v1/machines"); got != lists || time.Since(began) != took {
 				t.Errorf("%d lists, after %v; want %d, after %v", got, time.Since(began), lists, took)
 			}
@@ -73,7 +73,7 @@ func TestMachinesListedSince(t *testing.T) {
 		var crowd sync.WaitGroup
 		for range 100 {
 			crowd.Go(func() {
-				if err := w.MachinesListedSince(t.Context(), time.Now()); err != nil {
+				if err := w.machinesListedSince(t.Context(), time.Now()); err != nil {
 					t.Error(err)
 				}
 			})
@@ -85,15 +85,16 @@ func TestMachinesListedSince(t *testing.T) {
 		<-time.After(time.Millisecond)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := w.MachinesListedSince(ctx, time.Now()); !errors.Is(err, context.Canceled) ||
+		if err := w.machinesListedSince(ctx, time.Now()); !errors.Is(err, context.Canceled) ||
 			w.calls("GET /v1/machines") != 0 {
 			t.Errorf("of a caller that goes: %v", err)
 		}
 	})
 }
 
-// TestFailedLists: a list that failed is not asked for again by each of thousands of nodes, and not for long.
-func TestFailedLists(t *testing.T) {
+// TestRefusedLists: a list that was refused is not requested again by each of thousands of nodes, and not for long. One
+// without an answer is requested at once.
+func TestRefusedLists(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newRig(t, emulator.Config{})
 		if _, err := w.emulator.Inject(fault.Rule{Operation: "GET /v1/machines", Count: 1,
@@ -110,8 +111,16 @@ func TestFailedLists(t *testing.T) {
 		if lists := w.emulator.Counters()["GET /v1/machines"]; lists != 1 {
 			t.Errorf("%d lists, want 1", lists)
 		}
-		<-time.After(store.FailureTTL)
+		<-time.After(store.RefusalTTL)
 		w.looks("m-1", time.Now(), false, 1)
+		w.injectFault("GET /v1/machines", 3, fault.Effect{Kind: fault.Refuse, Status: 503})
+		for attempt := 0; ; attempt++ {
+			if _, _, err := w.MachineSince(t.Context(), "m-1", time.Minute, time.Now()); err == nil {
+				break
+			} else if !errors.Is(err, client.ErrUnavailable) || attempt > 3 {
+				t.Fatalf("after an outage: error %v", err)
+			}
+		}
 	})
 }
 

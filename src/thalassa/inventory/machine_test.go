@@ -3,7 +3,6 @@ package inventory
 import (
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,18 +10,17 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/store"
 )
 
 const listMachines = "GET /v1/machines"
 
-// TestMissingMachines: one that is new is found within seconds, and what has been missing for long costs no more than
-// one list a minute, however many look for it.
-func TestMissingMachines(t *testing.T) {
+// TestAbsentMachines: one that is new is found within seconds, and those that do not exist share one list in absentAge,
+// however many look for them.
+func TestAbsentMachines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newRig(t, emulator.Config{})
 		look := func(slug string) int {
-			return len(must[[]Machine](w)(w.MachinesByName(t.Context(), slug, MachineAge)))
+			return len(must[[]Machine](w)(w.MachinesByName(t.Context(), slug, MachineAge, time.Time{})))
 		}
 		for i := range 100 {
 			look(fmt.Sprint("new-", i))
@@ -30,69 +28,20 @@ func TestMissingMachines(t *testing.T) {
 		if lists := w.emulator.Counters()[listMachines]; lists != 1 {
 			t.Errorf("100 misses made %d lists, want 1", lists)
 		}
-		must[string](w)(w.emulator.AddMachine(emulator.MachineSpec{Name: "new-1"}))
-		<-time.After(minRefreshInterval + time.Second)
-		if look("new-1") != 1 {
-			t.Error("a new machine is not found after a few seconds")
-		}
-		for range 600 {
-			<-time.After(time.Second)
-			look("new-2")
+		id := must[string](w)(w.emulator.AddMachine(emulator.MachineSpec{Name: "new-1"}))
+		<-time.After(absentAge + time.Second)
+		if _, found, err := w.MachineByID(t.Context(), id, MachineAge); look("new-1") != 1 || !found || err != nil {
+			t.Errorf("a new machine is not found after %v, error %v", absentAge, err)
 		}
 		w.emulator.ResetCounters()
-		for range 600 {
+		for range 60 {
 			<-time.After(time.Second)
-			look("new-2")
 			look("new-1")
+			look("new-2")
+			look("new-3")
 		}
-		if lists := w.emulator.Counters()[listMachines]; lists > 10 {
-			t.Errorf("%d lists in ten minutes, for a machine that has been missing for long", lists)
-		}
-		must[string](w)(w.emulator.AddMachine(emulator.MachineSpec{Name: "new-2"}))
-		<-time.After(MachineAge + time.Second)
-		if look("new-2") != 1 {
-			t.Error("a machine that was missing for long is not found")
-		}
-	})
-}
-
-// TestMissingMachineExpires: the time since which a machine is missing ends when it is found, or when nobody has looked
-// it up for long.
-func TestMissingMachineExpires(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var there atomic.Pointer[[]Machine]
-		there.Store(&[]Machine{})
-		known, lists := someMachines(t, &there)
-		look := func(id string, want bool, listed int) {
-			t.Helper()
-			before := *lists
-			_, found, err := known.MachineByID(t.Context(), id, time.Hour)
-			if found != want || err != nil || *lists != before+listed {
-				t.Errorf("%s: found %v, error %v, %d lists; want %v, %d", id, found, err, *lists-before, want, listed)
-			}
-		}
-		const quarter = time.Minute / missingDivisor
-		look("a", false, 1)
-		<-time.After(time.Minute - time.Second)
-		look("a", false, 1)
-		<-time.After(quarter - time.Second)
-		look("a", false, 0)
-		<-time.After(quarter)
-		look("a", false, 1)
-		there.Store(&[]Machine{{ID: "a"}})
-		<-time.After(MachineAge)
-		look("a", true, 1)
-		there.Store(&[]Machine{})
-		if err := known.machines.Refresh(t.Context(), Fresh); err != nil {
-			t.Fatal(err)
-		}
-		look("a", false, 0)
-		<-time.After(minRefreshInterval)
-		look("a", false, 1) // since it was found, it is missing only for seconds
-		<-time.After(store.AbsentTTL)
-		look("b", false, 1)
-		if _, missing := known.missingMachines.Get("a"); missing {
-			t.Error("a machine that nobody looks up is still recorded")
+		if lists := w.emulator.Counters()[listMachines]; lists > int(time.Minute/absentAge) {
+			t.Errorf("%d lists in a minute, for machines that do not exist", lists)
 		}
 	})
 }
@@ -203,7 +152,7 @@ func TestLabelsOfMachines(t *testing.T) {
 	for _, prefixes := range [][]string{nil, {"node/"}} {
 		w.restart()
 		w.prefixes = prefixes
-		listed := must[[]Machine](w)(w.MachinesByName(t.Context(), "a", MachineAge))
+		listed := must[[]Machine](w)(w.MachinesByName(t.Context(), "a", MachineAge, time.Time{}))
 		got, _, err := w.getMachine(t.Context(), id)
 		w.ok(err)
 		for _, labels := range []resource.Labels{listed[0].Labels, got.Labels} {

@@ -19,7 +19,7 @@ type MachineType struct {
 }
 
 // MachineTypeOf returns the machine type with the slug, from a list at most an hour old. "Not found" is at most a
-// minute old. A list that failed is not repeated at once.
+// minute old. A list that was refused is not repeated at once.
 func (i *Inventory) MachineTypeOf(ctx context.Context, slug string) (MachineType, bool, error) {
 	found, err := i.machineTypes.LookUp(ctx, []string{slugKey(slug)}, vpcAge)
 	switch {
@@ -32,7 +32,7 @@ func (i *Inventory) MachineTypeOf(ctx context.Context, slug string) (MachineType
 }
 
 func (i *Inventory) newMachineTypes() *store.Store[MachineType] {
-	return store.New("machine types", store.WithFailureTTL(store.FailureTTL, i.listMachineTypes),
+	return store.New("machine types", store.WithRefusals(store.RefusalTTL, i.listMachineTypes),
 		func(m MachineType) string { return m.ID },
 		func(m MachineType) []string { return []string{slugKey(m.Slug)} })
 }

@@ -31,13 +31,13 @@ type Quota struct {
 }
 
 // Quotas returns the organisation's quotas, sorted by service and name, at most a minute old. It causes at most one
-// call a minute, also if the call fails.
+// call a minute, also if it is refused.
 func (i *Inventory) Quotas(ctx context.Context) ([]Quota, error) {
 	return i.quotas.All(ctx, quotaAge)
 }
 
 func (i *Inventory) newQuotas() *store.Store[Quota] {
-	return store.New("quotas", store.WithFailureTTL(quotaAge, i.listQuotas), func(q Quota) string {
+	return store.New("quotas", store.WithRefusals(quotaAge, i.listQuotas), func(q Quota) string {
 		return q.Service + "/" + q.Name
 	}, func(Quota) []string { return nil })
 }

@@ -157,16 +157,6 @@ func (w *rig) calls(operation string) int {
 	return count
 }
 
-// written are the operations of all writes since the last time.
-func (w *rig) written() []string {
-	var operations []string
-	for _, write := range w.emulator.Writes() {
-		operations = append(operations, write.Operation)
-	}
-	w.emulator.ResetCounters()
-	return operations
-}
-
 // injectFault makes the cloud do that to calls like that.
 func (w *rig) injectFault(operation string, count int, effect fault.Effect) {
 	w.Helper()

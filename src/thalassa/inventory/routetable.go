@@ -207,47 +207,28 @@ func (t routeTableItem) objects() []routing {
 	return all
 }
 
-// routeItem is the API's route. It may contain its target by identity, as an object, or both.
+// routeItem is the API's route. If it leads to an object, it contains its identity, the object, or both.
 type routeItem struct {
 	reference
 	routeBody
+	Gateway       string    `json:"targetGatewayIdentity"`
 	GatewayObject reference `json:"targetGateway"`
+	NAT           string    `json:"targetNatGatewayIdentity"`
 	NATObject     reference `json:"targetNatGateway"`
+	Peering       string    `json:"targetVpcPeeringConnectionId"`
 	PeeringObject reference `json:"targetVpcPeeringConnection"`
 }
 
-// routeBody is a route's destination and its target, which is one of the other fields.
+// routeBody is a route to an address, as it is written.
 type routeBody struct {
 	Destination string `json:"destinationCidrBlock"`
-	ViaGateway  string `json:"targetGatewayIdentity,omitempty"`
-	NATGateway  string `json:"targetNatGatewayIdentity,omitempty"`
-	Peering     string `json:"targetVpcPeeringConnectionId,omitempty"`
-	Address     string `json:"gatewayAddress,omitempty"`
+	Address     string `json:"gatewayAddress"`
 }
 
-// body returns the body of a write that does not change the route.
-func (r routeItem) body() routeBody {
-	body := r.routeBody
-	body.ViaGateway = cmp.Or(body.ViaGateway, r.GatewayObject.Identity)
-	body.NATGateway = cmp.Or(body.NATGateway, r.NATObject.Identity)
-	body.Peering = cmp.Or(body.Peering, r.PeeringObject.Identity)
-	return body
-}
-
-// objects returns the number of the route's targets that are objects.
-func (b routeBody) objects() int {
-	objects := 0
-	for _, id := range []string{b.ViaGateway, b.NATGateway, b.Peering} {
-		if id != "" {
-			objects++
-		}
-	}
-	return objects
-}
-
-// complete reports whether the cloud returns the route's target: one object, or an address.
-func (b routeBody) complete() bool {
-	return b.objects() == 1 || b.objects() == 0 && b.Address != ""
+// leadsToObject reports whether the target of the route is an object.
+func (r routeItem) leadsToObject() bool {
+	return cmp.Or(r.Gateway, r.GatewayObject.Identity, r.NAT, r.NATObject.Identity, r.Peering,
+		r.PeeringObject.Identity) != ""
 }
 
 // object returns the route. Its address counts only if no object is its target, because a cloud may return the address
@@ -257,7 +238,7 @@ func (r routeItem) object() Route {
 	if destination, err := netip.ParsePrefix(r.Destination); err == nil {
 		route.Destination = destination.Masked()
 	}
-	if address, err := netip.ParseAddr(r.Address); err == nil && r.body().objects() == 0 {
+	if address, err := netip.ParseAddr(r.Address); err == nil && !r.leadsToObject() {
 		route.Gateway = address.Unmap()
 	}
 	return route

@@ -1,14 +1,10 @@
 package inventory
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -204,55 +200,6 @@ func TestRoutesAfterRefusals(t *testing.T) {
 	}
 }
 
-// TestAllRoutesAreReplaced: what stays is sent as it was, whatever it leads to, and an empty table is sent as a list.
-func TestAllRoutesAreReplaced(t *testing.T) {
-	w := newRig(t, emulator.Config{})
-	table := w.defaultTable()
-	w.post(iaas.NatGatewayEndpoint, iaas.CreateVpcNatGateway{Name: "n", SubnetIdentity: emulator.DefaultSubnet,
-		ConfigureDefaultRoute: true})
-	w.route(table, "10.99.0.0/16", "10.0.0.9")
-	w.route(table, "10.244.1.0/24", "10.0.0.5")
-	pods := netip.MustParsePrefix("10.244.0.0/16")
-	stays := func(r Route) bool { return !pods.Contains(r.Destination.Addr()) }
-	added := map[netip.Prefix]netip.Addr{netip.MustParsePrefix("10.244.2.0/24"): netip.MustParseAddr("10.0.0.6")}
-	w.ok(w.ReplaceRoutes(t.Context(), table, stays, added))
-	if got := w.ways(table,
-		time.Hour); got != "0.0.0.0/0 by invalid IP, 10.244.2.0/24 by 10.0.0.6, 10.99.0.0/16 by 10.0.0.9" {
-		t.Errorf("routes %q", got)
-	}
-	w.ok(w.ReplaceRoutes(t.Context(), table, func(Route) bool { return false }, nil))
-	if got := w.ways(table, time.Hour); got != "" {
-		t.Errorf("routes %q, want none", got)
-	}
-	if err := w.ReplaceRoutes(t.Context(), "rtb-gone", stays, nil); !errors.Is(err, client.ErrNotFound) {
-		t.Errorf("replacing the routes of a table that is gone: %v", err)
-	}
-}
-
-// TestAddressesOfMachines are those of all interfaces of all machines of the VPC that are there.
-func TestAddressesOfMachines(t *testing.T) {
-	w := newRig(t, emulator.Config{})
-	var ids []string
-	for _, spec := range []emulator.MachineSpec{{Name: "a"}, {Name: "b", Subnet: otherSubnet},
-		{Name: "c", Subnet: farSubnet}} {
-		ids = append(ids, must[string](w)(w.emulator.AddMachine(spec)))
-	}
-	taken, err := w.TakenAddresses(t.Context())
-	if err != nil || len(taken) != 2 {
-		t.Fatalf("addresses %v, error %v", taken, err)
-	}
-	for _, id := range ids[:2] {
-		machine, found, err := w.MachineByID(t.Context(), id, Fresh)
-		if err != nil || !found || len(machine.Addresses) != 1 || !taken[netip.MustParseAddr(machine.Addresses[0])] {
-			t.Errorf("%v of %+v, found %v, error %v", taken, machine, found, err)
-		}
-	}
-	w.injectFault("GET /v1/machines", 20, fault.Effect{Kind: fault.Refuse, Status: 403})
-	if _, err := w.TakenAddresses(t.Context()); err == nil {
-		t.Error("a list that failed is an answer")
-	}
-}
-
 // TestRouteBodies are those of the official client.
 func TestRouteBodies(t *testing.T) {
 	ours, theirs, record := bodies(t)
@@ -276,82 +223,29 @@ func TestRouteBodies(t *testing.T) {
 	}
 }
 
-// TestRouteThatIsNotShownWhole cannot be written again, so it must not be part of a replacement.
-func TestRouteThatIsNotShownWhole(t *testing.T) {
-	for body, want := range map[routeBody]bool{
-		{Address: "10.0.0.1"}: true, {NATGateway: "nat-1"}: true, {NATGateway: "nat-1", Address: "10.0.0.1"}: true,
-		{}: false, {NATGateway: "nat-1", ViaGateway: "gw-1"}: false,
-	} {
-		if got := body.complete(); got != want {
-			t.Errorf("%+v: complete %t, want %t", body, got, want)
-		}
-	}
-}
-
 // TestRouteTargets may be shown by identity, as objects, or both. The address of an object is no node's.
 func TestRouteTargets(t *testing.T) {
-	const destination = "10.244.1.0/24"
-	tests := map[string]struct {
-		shown   string
-		body    routeBody
-		gateway string
-	}{
-		"an address": {`"gatewayAddress": "10.0.0.5"`, routeBody{Address: "10.0.0.5"}, "10.0.0.5"},
-		"an address and who has it": {
-			`"gatewayAddress": "10.0.0.5", "targetGatewayEndpoint": {"identity": "vge-1"}, "targetNatGateway": null`, routeBody{Address: "10.0.0.5"}, "10.0.0.5"},
-		"an identity": {`"targetNatGatewayIdentity": "nat-1"`, routeBody{NATGateway: "nat-1"}, ""},
-		"an object":   {`"targetNatGateway": {"identity": "nat-1"}`, routeBody{NATGateway: "nat-1"}, ""},
-		"both": {`"targetNatGatewayIdentity": "nat-1", "targetNatGateway": {"identity": "nat-1"}`,
-			routeBody{NATGateway: "nat-1"}, ""},
-		"its address as well": {`"targetNatGateway": {"identity": "nat-1"}, "gatewayAddress": "10.0.0.5"`,
-			routeBody{NATGateway: "nat-1", Address: "10.0.0.5"}, ""},
-		"a gateway": {`"targetGateway": {"identity": "gw-1"}, "gatewayAddress": "10.0.0.5"`,
-			routeBody{ViaGateway: "gw-1", Address: "10.0.0.5"}, ""},
-		"a peering": {`"targetVpcPeeringConnection": {"identity": "pc-1"}, "gatewayAddress": "10.0.0.5"`,
-			routeBody{Peering: "pc-1", Address: "10.0.0.5"}, ""},
-	}
-	for name, tt := range tests {
+	for shown, gateway := range map[string]string{
+		`"gatewayAddress": "10.0.0.5"`: "10.0.0.5",
+		`"gatewayAddress": "10.0.0.5", "targetGatewayEndpoint": {"identity": "vge-1"}`:     "10.0.0.5",
+		`"gatewayAddress": "10.0.0.5", "targetNatGateway": null`:                           "10.0.0.5",
+		`"targetNatGatewayIdentity": "nat-1"`:                                              "",
+		`"targetNatGateway": {"identity": "nat-1"}`:                                        "",
+		`"targetNatGateway": {"identity": "nat-1"}, "gatewayAddress": "10.0.0.5"`:          "",
+		`"targetGateway": {"identity": "gw-1"}, "gatewayAddress": "10.0.0.5"`:              "",
+		`"targetGatewayIdentity": "gw-1", "gatewayAddress": "10.0.0.5"`:                    "",
+		`"targetVpcPeeringConnection": {"identity": "pc-1"}, "gatewayAddress": "10.0.0.5"`: "",
+		`"targetVpcPeeringConnectionId": "pc-1", "gatewayAddress": "10.0.0.5"`:             "",
+	} {
 		var item routeItem
-		if err := json.Unmarshal([]byte(`{"identity": "rte-1", "destinationCidrBlock": "`+destination+`", `+tt.shown+
-			`}`), &item); err != nil {
+		body := `{"identity": "rte-1", "destinationCidrBlock": "10.244.1.0/24", ` + shown + `}`
+		if err := json.Unmarshal([]byte(body), &item); err != nil {
 			t.Fatal(err)
 		}
-		tt.body.Destination = destination
-		want := Route{ID: "rte-1", Destination: netip.MustParsePrefix(destination)}
-		if tt.gateway != "" {
-			want.Gateway = netip.MustParseAddr(tt.gateway)
+		want := Route{ID: "rte-1", Destination: netip.MustParsePrefix("10.244.1.0/24")}
+		want.Gateway, _ = netip.ParseAddr(gateway)
+		if item.object() != want {
+			t.Errorf("%s: %+v, want %+v", body, item.object(), want)
 		}
-		if item.body() != tt.body || item.object() != want || !item.body().complete() {
-			t.Errorf("%s: %+v, made of %+v, want %+v of %+v", name, item.object(), item.body(), want, tt.body)
-		}
-	}
-}
-
-// objectsOnly is a way to a cloud that shows the NAT gateways of routes only as objects.
-type objectsOnly struct{ http.RoundTripper }
-
-func (o objectsOnly) RoundTrip(request *http.Request) (*http.Response, error) {
-	response, err := o.RoundTripper.RoundTrip(request)
-	if err != nil || request.Method != http.MethodGet {
-		return response, err
-	}
-	shown, err := io.ReadAll(response.Body)
-	shown = regexp.MustCompile(`"targetNatGatewayIdentity":"[^"]*",`).ReplaceAll(shown, nil)
-	response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(shown)), int64(len(shown))
-	return response, err
-}
-
-// TestRouteToAnObjectSurvivesReplacement, also where the cloud shows no identity beside it.
-func TestRouteToAnObjectSurvivesReplacement(t *testing.T) {
-	w := newRig(t, emulator.Config{})
-	w.restartBy(objectsOnly{w.emulator.Transport()})
-	table := w.defaultTable()
-	nat := w.post(iaas.NatGatewayEndpoint, iaas.CreateVpcNatGateway{Name: "n", SubnetIdentity: emulator.DefaultSubnet,
-		ConfigureDefaultRoute: true})
-	w.ok(w.ReplaceRoutes(t.Context(), table, func(Route) bool { return true }, nil))
-	w.restart()
-	item := must[routeTableItem](w)(w.getRouteTable(t.Context(), table))
-	if len(item.Routes) != 1 || item.Routes[0].NATGateway != nat {
-		t.Errorf("routes %+v, want the one to %s", item.Routes, nat)
 	}
 }

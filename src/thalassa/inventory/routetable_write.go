@@ -3,7 +3,6 @@ package inventory
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/netip"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
@@ -50,76 +49,6 @@ func (i *Inventory) DeleteRoute(ctx context.Context, table, id string) error {
 		i.routing.Invalidate()
 	}
 	return nil
-}
-
-// ReplaceRoutes replaces the routes of a route table in one write, with those of the present routes that stay, and new
-// ones. The present routes are read immediately before, and concurrent changes are lost: it is for tables that nobody
-// else writes to. The error is an ErrMalformed if a route that stays cannot be written without a change.
-func (i *Inventory) ReplaceRoutes(ctx context.Context, table string, stays func(Route) bool,
-	added map[netip.Prefix]netip.Addr) error {
-	current, err := i.getRouteTable(ctx, table)
-	if err != nil {
-		return err
-	}
-	bodies := []routeBody{} // never null
-	for _, route := range current.Routes {
-		if stays(route.object()) {
-			body := route.body()
-			if !body.complete() {
-				return fmt.Errorf("replacing the routes of route table %s at once: the cloud does not show where its "+
-					"route to %s leads, which would be lost: %w", table, route.Destination, client.ErrMalformed)
-			}
-			bodies = append(bodies, body)
-		}
-	}
-	for destination, gateway := range added {
-		bodies = append(bodies, bodyTo(destination, gateway))
-	}
-	batch := map[string]any{"routes": bodies}
-	answer, err := client.Put[client.Ignored](client.Optional(ctx), i.cloud, routesOf(table), batch)
-	if err != nil {
-		return i.routing.WriteError(err)
-	}
-	for _, route := range current.Routes {
-		i.routing.Drop(routeIn(table, route.object()).id()) // so that deleted routes are not requested
-	}
-	i.recordReplaced(ctx, table, answer, added)
-	return nil
-}
-
-// recordReplaced stores the routes that were written to a table, so that an outdated list does not hide them. They come
-// from the answer, or, if it lacks them, from the table. If both lack them, the store is invalidated.
-func (i *Inventory) recordReplaced(ctx context.Context, table string, answer []byte,
-	added map[netip.Prefix]netip.Addr) {
-	var routes []routeItem
-	if json.Unmarshal(answer, &routes) != nil || !containsRoutes(routes, added) {
-		current, err := i.getRouteTable(ctx, table)
-		if err != nil || !containsRoutes(current.Routes, added) {
-			i.routing.Invalidate()
-			return
-		}
-		routes = current.Routes
-	}
-	for _, route := range routes {
-		i.routing.PutCreated(routeIn(table, route.object()))
-	}
-}
-
-// containsRoutes reports whether the routes, each with an identity, contain all wanted ones.
-func containsRoutes(routes []routeItem, wanted map[netip.Prefix]netip.Addr) bool {
-	shown := map[netip.Prefix]netip.Addr{}
-	for _, route := range routes {
-		if route.Identity == "" {
-			return false
-		}
-		shown[route.object().Destination] = route.object().Gateway
-	}
-	for destination, gateway := range wanted {
-		if shown[destination] != gateway {
-			return false
-		}
-	}
-	return true
 }
 
 func bodyTo(destination netip.Prefix, gateway netip.Addr) routeBody {

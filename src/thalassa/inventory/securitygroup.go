@@ -8,7 +8,6 @@ import (
 
 	"github.com/thalassa-cloud/client-go/filters"
 	"github.com/thalassa-cloud/client-go/iaas"
-	"golang.org/x/sync/semaphore"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
@@ -22,7 +21,6 @@ const securityGroupUse = 24 * time.Hour
 type securityGroups struct {
 	*store.Store[resource.SecurityGroup]
 	used *store.TTLCache[time.Time] // contains "" while they are in use
-	turn *semaphore.Weighted        // for changes of groups that are not ours
 }
 
 // newSecurityGroups returns the store of all security groups, which is filled when one is needed.
@@ -31,8 +29,7 @@ func (i *Inventory) newSecurityGroups() securityGroups {
 		return g.ID
 	}, i.securityGroupKeys)
 	s.Deleting, s.Get = resource.SecurityGroup.Deleting, i.getSecurityGroup
-	return securityGroups{Store: s, used: store.NewTTLCache[time.Time](securityGroupUse),
-		turn: semaphore.NewWeighted(1)}
+	return securityGroups{Store: s, used: store.NewTTLCache[time.Time](securityGroupUse)}
 }
 
 // use records that security groups are in use.

@@ -2,9 +2,6 @@ package inventory
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"slices"
 
 	"github.com/thalassa-cloud/client-go/iaas"
 
@@ -95,35 +92,4 @@ func (i *Inventory) DeleteSecurityGroup(ctx context.Context, id string) error {
 		return latest, store.Removed
 	})
 	return nil
-}
-
-// ChangeIngress changes the ingress rules of a security group of the VPC that is not ours. The group is read and
-// written with all its other values, unless nothing changes. A concurrent change by others is a conflict, after which
-// it is retried once. This process makes one change at a time.
-func (i *Inventory) ChangeIngress(ctx context.Context, id string, change func([]resource.Rule) []resource.Rule) error {
-	if err := i.securityGroups.turn.Acquire(ctx, 1); err != nil {
-		return fmt.Errorf("waiting to change security group %s: %w", id, err)
-	}
-	defer i.securityGroups.turn.Release(1)
-	err := i.changeIngress(ctx, id, change)
-	if errors.Is(err, client.ErrConflict) {
-		err = i.changeIngress(ctx, id, change)
-	}
-	return err
-}
-
-func (i *Inventory) changeIngress(ctx context.Context, id string, change func([]resource.Rule) []resource.Rule) error {
-	from, exists, err := i.getSecurityGroup(ctx, id)
-	if err != nil {
-		return err
-	}
-	if !exists {
-		return fmt.Errorf("changing the rules of security group %s: %w in VPC %s", id, client.ErrNotFound, i.vpc)
-	}
-	to := from
-	to.Ingress = change(slices.Clone(from.Ingress))
-	if slices.Equal(from.Ingress, to.Ingress) {
-		return nil
-	}
-	return i.UpdateSecurityGroup(ctx, from, to)
 }

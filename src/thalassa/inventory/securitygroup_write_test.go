@@ -1,19 +1,16 @@
 package inventory
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"github.com/thalassa-cloud/client-go/iaas"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
@@ -179,135 +176,5 @@ func TestSecurityGroupQuota(t *testing.T) {
 			strings.Contains(err.Error(), "right") {
 			t.Errorf("%d: error %v", status, err)
 		}
-	}
-}
-
-// TestChangeIngress writes the rules and nothing else, and nothing at all when there is nothing to change.
-func TestChangeIngress(t *testing.T) {
-	allModes(t, func(t *testing.T, mode emulator.UpdateMode) {
-		t.Helper()
-		w := newRig(t, emulator.Config{Switches: emulator.Switches{Updates: mode, StrictSecurityGroups: true}})
-		id := w.post(iaas.SecurityGroupEndpoint, iaas.CreateSecurityGroupRequest{
-			Name: "nodes", Description: "d", Labels: iaas.Labels{"mine": "x"},
-			Annotations: iaas.Annotations{"note": "y"}, VpcIdentity: emulator.DefaultVPC,
-			AllowSameGroupTraffic: true, EgressRules: []iaas.SecurityGroupRule{{Name: "out", IPVersion: "ipv4",
-				Protocol: "all", Priority: 1, RemoteType: "address",
-				RemoteAddress: new("0.0.0.0/0"), PortRangeMin: 1, PortRangeMax: 65534, Policy: "allow"}},
-		})
-		want := w.read(id)
-		add := func(rules []resource.Rule) []resource.Rule { return append(rules, rule("a", 7, 80)) }
-		w.ok(w.ChangeIngress(t.Context(), id, add))
-		want.Ingress = []resource.Rule{rule("a", 7, 80)}
-		got := w.read(id)
-		if got.Version == want.Version {
-			t.Error("nothing was written")
-		}
-		got.Version = want.Version
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("after adding a rule (-want +got):\n%s", diff)
-		}
-		w.emulator.ResetCounters()
-		w.ok(w.ChangeIngress(t.Context(), id, slices.Clip[[]resource.Rule]))
-		if writes := w.written(); len(writes) != 0 {
-			t.Errorf("writes although nothing changes: %v", writes)
-		}
-		w.ok(w.ChangeIngress(t.Context(), id, func([]resource.Rule) []resource.Rule { return nil }))
-		if got := w.read(id); len(got.Ingress) != 0 || len(got.Egress) != 1 || !got.SameGroupTraffic ||
-			got.Labels["mine"] != "x" {
-			t.Errorf("after taking it away: %+v", got)
-		}
-	})
-}
-
-// TestChangeIngressOfAGroupThatOthersChange is tried once more with what it is then, and not for ever.
-func TestChangeIngressOfAGroupThatOthersChange(t *testing.T) {
-	for _, tt := range []struct{ conflicts, writes int }{{0, 1}, {1, 2}, {2, 2}} {
-		t.Run(fmt.Sprint(tt.conflicts), func(t *testing.T) {
-			w := newRig(t, emulator.Config{})
-			id, looks := w.groupByHand("nodes", emulator.DefaultVPC), 0
-			w.emulator.ResetCounters()
-			err := w.ChangeIngress(t.Context(), id, func(rules []resource.Rule) []resource.Rule {
-				if looks++; looks <= tt.conflicts { // somebody else, in between
-					must[ruleBatch](w)(client.Put[ruleBatch](t.Context(), w.Inventory.cloud, iaas.SecurityGroupEndpoint+
-						"/"+id+"/ingress-rules/batch",
-						iaas.BatchUpdateSecurityGroupRulesRequest{Rules: []iaas.SecurityGroupRule{{Name: fmt.Sprint(
-							"theirs", looks), IPVersion: "ipv4", Protocol: "tcp",
-							Priority: 1, RemoteType: "address", RemoteAddress: new("10.0.0.0/8"), PortRangeMin: 22,
-							PortRangeMax: 22, Policy: "allow"}}}))
-				}
-				return append(rules, rule("ours", 7, 80))
-			})
-			var names []string
-			for _, rule := range w.read(id).Ingress {
-				names = append(names, rule.Name)
-			}
-			got := strings.Join(names, " ")
-			switch tt.conflicts {
-			case 0, 1:
-				if err != nil || !strings.HasSuffix(got, "ours") || (tt.conflicts == 1) != strings.HasPrefix(got,
-					"theirs1") {
-					t.Errorf("rules %q, error %v", got, err)
-				}
-			default:
-				if !errors.Is(err, client.ErrConflict) || got != "theirs2" {
-					t.Errorf("rules %q, error %v; want a conflict", got, err)
-				}
-			}
-			if writes := w.emulator.Counters()[putGroup]; writes != tt.writes {
-				t.Errorf("%d writes, want %d", writes, tt.writes)
-			}
-		})
-	}
-}
-
-type ruleBatch = []ruleItem
-
-// TestChangesOfOneGroupTakeTurns: each sees what the one before did, so that none is a conflict.
-func TestChangesOfOneGroupTakeTurns(t *testing.T) {
-	w := newRig(t, emulator.Config{})
-	ids := []string{w.groupByHand("one", emulator.DefaultVPC), w.groupByHand("two", emulator.DefaultVPC)}
-	w.emulator.ResetCounters()
-	const changes = 20
-	var changing sync.WaitGroup
-	for i := range int32(changes) {
-		changing.Go(func() {
-			err := w.ChangeIngress(t.Context(), ids[i%2], func(rules []resource.Rule) []resource.Rule {
-				return append(rules, rule("a", i+1, 80))
-			})
-			if err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	changing.Wait()
-	if one, two := w.read(ids[0]), w.read(ids[1]); len(one.Ingress)+len(two.Ingress) != changes {
-		t.Errorf("%d and %d rules, want %d", len(one.Ingress), len(two.Ingress), changes)
-	}
-	if writes := w.emulator.Counters()[putGroup]; writes != changes {
-		t.Errorf("%d writes, want %d: conflicts among ourselves", writes, changes)
-	}
-}
-
-func TestChangeIngressOfNoGroup(t *testing.T) {
-	w := newRig(t, emulator.Config{})
-	for _, id := range []string{"sg-none", w.groupByHand("far", otherVPC)} {
-		err := w.ChangeIngress(t.Context(), id, func(rules []resource.Rule) []resource.Rule {
-			return append(rules,
-				rule("a", 1, 80))
-		})
-		if !errors.Is(err, client.ErrNotFound) || !strings.Contains(err.Error(), id) {
-			t.Errorf("%s: error %v, want not found", id, err)
-		}
-	}
-}
-
-// TestWaitForATurnEnds: a caller that gives up does not wait for its turn.
-func TestWaitForATurnEnds(t *testing.T) {
-	w := newRig(t, emulator.Config{})
-	w.ok(w.securityGroups.turn.Acquire(t.Context(), 1))
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := w.ChangeIngress(ctx, "sg-1", nil); !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v", err)
 	}
 }

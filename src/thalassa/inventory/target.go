@@ -28,19 +28,19 @@ func (i *Inventory) TargetMachines(ctx context.Context, ids []string,
 		i.lastSplit.Store(known)
 	}
 	targets = known.usable
-	missing, err := i.relistMissing(ctx, known.missing)
+	absent, err := i.relistAbsent(ctx, known.absent)
 	switch {
 	case err != nil:
 		return nil, nil, err
-	case len(missing) == 0:
+	case len(absent) == 0:
 		return targets, nil, nil
 	}
 	if err := i.machines.Refresh(ctx, maxAge); err != nil {
 		return nil, nil, err
 	}
-	late := i.splitTargets(missing)
-	i.machines.RecordAbsent(late.missing, i.machines.BeginRead())
-	there, unsure, err := i.confirmMissing(ctx, slices.Sorted(slices.Values(late.missing)))
+	late := i.splitTargets(absent)
+	i.machines.RecordAbsent(late.absent, i.machines.BeginRead())
+	there, unsure, err := i.confirmAbsent(ctx, slices.Sorted(slices.Values(late.absent)))
 	if len(late.usable)+len(there) > 0 {
 		targets = slices.Concat(targets, late.usable, there)
 		slices.Sort(targets)
@@ -48,13 +48,13 @@ func (i *Inventory) TargetMachines(ctx context.Context, ids []string,
 	return targets, unsure, err
 }
 
-// relistMissing records that lists lack machines, and returns those that a later list may contain.
-func (i *Inventory) relistMissing(ctx context.Context, missing []string) ([]string, error) {
-	if len(missing) == 0 {
+// relistAbsent records that lists lack machines, and returns those that a later list may contain.
+func (i *Inventory) relistAbsent(ctx context.Context, absent []string) ([]string, error) {
+	if len(absent) == 0 {
 		return nil, nil
 	}
-	i.machines.RecordAbsent(missing, i.machines.BeginRead())
-	return i.machines.RelistAbsent(ctx, missing)
+	i.machines.RecordAbsent(absent, i.machines.BeginRead())
+	return i.machines.RelistAbsent(ctx, absent)
 }
 
 // maxSingleRequests is the maximum number of machines that lists lack and that are all requested by identity. If there
@@ -69,9 +69,9 @@ const (
 	maxUnanswered = 2
 )
 
-// confirmMissing requests machines that two lists in a row lack. It returns those that exist and can receive traffic,
+// confirmAbsent requests machines that two lists in a row lack. It returns those that exist and can receive traffic,
 // and those whose requests failed. The others are added to the negative cache.
-func (i *Inventory) confirmMissing(ctx context.Context, ids []string) (there, unsure []string, err error) {
+func (i *Inventory) confirmAbsent(ctx context.Context, ids []string) (there, unsure []string, err error) {
 	if len(ids) > maxSingleRequests {
 		unsure, err = i.confirmMany(ctx, ids)
 		return nil, unsure, err
@@ -112,7 +112,7 @@ type confirmation struct {
 // other machines do not wait.
 func (i *Inventory) confirmOne(ctx context.Context, id string) (machine Machine, found bool, err error) {
 	answered := i.confirmations.DoChan(id, func() (any, error) {
-		requested, err := i.requestUnlisted(context.WithoutCancel(ctx), id)
+		requested, err := i.requestAbsent(context.WithoutCancel(ctx), id)
 		requested.item = trace.SpanContextFromContext(ctx)
 		return requested, err
 	})
@@ -126,8 +126,8 @@ func (i *Inventory) confirmOne(ctx context.Context, id string) (machine Machine,
 	}
 }
 
-// requestUnlisted requests one machine that lists lack, unless that was done recently, and stores the answer.
-func (i *Inventory) requestUnlisted(ctx context.Context, id string) (confirmation, error) {
+// requestAbsent requests one machine that lists lack, unless that was done recently, and stores the answer.
+func (i *Inventory) requestAbsent(ctx context.Context, id string) (confirmation, error) {
 	if i.machines.RecentlyAbsent(id) {
 		return confirmation{}, nil
 	}
@@ -180,7 +180,7 @@ func (i *Inventory) splitTargets(ids []string) *targetSplit {
 	split.revision = i.machines.Each(ids, func(id string, machine Machine, known bool) {
 		switch {
 		case !known:
-			split.missing = append(split.missing, id)
+			split.absent = append(split.absent, id)
 		case machine.State != string(iaas.MachineStateDeleting):
 			split.usable = append(split.usable, id)
 		}
@@ -194,8 +194,8 @@ func (i *Inventory) splitTargets(ids []string) *targetSplit {
 // targetSplit is machines, divided into those that can receive traffic, those that lists lack, and those that are being
 // deleted, which no list of it contains.
 type targetSplit struct {
-	ids, usable, missing []string
-	revision             uint64 // of the machines
+	ids, usable, absent []string
+	revision            uint64 // of the machines
 }
 
 // holds reports whether it is of the same slice and the machines have not changed since. Elements are not compared: an

@@ -83,10 +83,7 @@ func (i *Provider) machineFor(ctx context.Context, n *corev1.Node, notBefore tim
 	if n.Spec.ProviderID != "" {
 		return i.machineByID(ctx, n)
 	}
-	if err := i.inventory.MachinesListedSince(ctx, notBefore); err != nil {
-		return inventory.Machine{}, fmt.Errorf("looking up the machine by the name of the Node: %w", err)
-	}
-	machines, err := i.inventory.MachinesByName(ctx, n.Name, i.config.Inventory.MaxMachineAge())
+	machines, err := i.inventory.MachinesByName(ctx, n.Name, i.config.Inventory.MaxMachineAge(), notBefore)
 	if err != nil {
 		return inventory.Machine{}, fmt.Errorf("looking up the machine by the name of the Node: %w", err)
 	}
@@ -147,7 +144,7 @@ func (i *Provider) machineByID(ctx context.Context, n *corev1.Node) (inventory.M
 	case found:
 		return machine, nil
 	}
-	sameName, err := i.inventory.MachinesByName(ctx, n.Name, i.config.Inventory.MaxMachineAge())
+	sameName, err := i.inventory.MachinesByName(ctx, n.Name, i.config.Inventory.MaxMachineAge(), time.Time{})
 	if err != nil {
 		return inventory.Machine{}, fmt.Errorf("looking up the machine by the name of the Node: %w", err)
 	}

@@ -85,7 +85,7 @@ func (i *Provider) CheckCredentials(ctx context.Context, canaries []*corev1.Node
 	return errors.Join(problems...)
 }
 
-// stateOf translates a machine's state. Only the field state counts, which says whether the machine is meant to run;
+// stateOf translates a machine's state. Only the field state counts, which reports whether the machine is meant to run;
 // the field status describes how well it runs.
 func stateOf(machine inventory.Machine, found bool) cloud.MachineState {
 	if !found {

@@ -28,7 +28,7 @@ type Subnet struct {
 	CIDRs    []netip.Prefix // one, or one of each family
 }
 
-// Contains says whether an address is in the subnet.
+// Contains reports whether an address is in the subnet.
 func (s Subnet) Contains(address netip.Addr) bool {
 	return slices.ContainsFunc(s.CIDRs, func(n netip.Prefix) bool { return n.Contains(address) })
 }

@@ -53,6 +53,7 @@ func (v Volume) InUse() (a Attachment, found bool) {
 type Attachment struct {
 	Machine     string // identity
 	Description string // of whoever attached it
+	Serial      string // number of the device in the machine; may be empty
 	Detaching   bool   // its end was requested
 }
 

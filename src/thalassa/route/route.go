@@ -6,21 +6,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"net/netip"
 	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/audit"
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/providerid"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
+	"github.com/thalassa-cloud/thalassa-ccm/src/tracing"
 )
 
 // Provider implements cloud.Routes with the route tables of the VPC. A route there leads to an address, not to a
@@ -80,6 +78,7 @@ func (r *Provider) List(ctx context.Context, cluster cloud.PodNetwork,
 			})
 		}
 	}
+	r.findAbandoned(ctx, tables, cluster.Members)
 	return cloud.RouteTables{Tables: tables, UnknownTables: in.unserved}, nil
 }
 
@@ -248,66 +247,9 @@ func routesIn(table inventory.RouteTable) []cloud.ActualRoute {
 	return found
 }
 
-// FreeAddresses implements cloud.Routes.
-func (r *Provider) FreeAddresses(ctx context.Context, cluster cloud.PodNetwork,
-	addresses []netip.Addr) ([]netip.Addr, error) {
-	vpc, err := r.inventory.VPC(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("looking up where machines of VPC %s can be: %w", r.config.VPCIdentity, err)
-	}
-	taken, err := r.inventory.TakenAddresses(ctx)
-	if err != nil {
-		return nil, err
-	}
-	inVPC := func(a netip.Addr) bool {
-		return slices.ContainsFunc(vpc.Subnets, func(s resource.Subnet) bool { return s.Contains(a) })
-	}
-	shows, err := r.families(cluster.Members, inVPC, taken)
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(slices.Clone(addresses), func(a netip.Addr) bool {
-		return taken[a] || !inVPC(a) || !shows[a.Is4()]
-	}), nil
-}
-
-// families reports for IPv4 (true) and IPv6 (false) whether the list of machines contains such addresses. The machines
-// of nodes are a sample: if the list lacks any of their addresses in the VPC, it is incomplete, which is an error.
-func (r *Provider) families(members []cloud.RouteMember, inVPC func(netip.Addr) bool,
-	taken map[netip.Addr]bool) (shows map[bool]bool, err error) {
-	shows = map[bool]bool{}
-	lacks := map[string]string{}
-	for _, member := range members {
-		if !member.Known {
-			lacks[member.Node.Name] = "the one"
-		}
-		for _, address := range slices.DeleteFunc(slices.Clone(member.Addresses), func(a netip.Addr) bool {
-			return !inVPC(a)
-		}) {
-			if !taken[address] {
-				lacks[member.Node.Name] = "the address " + address.String()
-			}
-			shows[address.Is4()] = true
-		}
-	}
-	return shows, r.incompleteList(lacks)
-}
-
-// incompleteList returns the error for a list of machines that lacks data of these nodes; nil for none.
-func (r *Provider) incompleteList(lacks map[string]string) error {
-	if len(lacks) == 0 {
-		return nil
-	}
-	example := slices.Min(slices.Collect(maps.Keys(lacks)))
-	return &cloud.IncompleteListError{Missing: lacks, Err: fmt.Errorf("the machines of VPC %s lack those of nodes "+
-		"(%d), such as %s of node %s, so that the list is not complete: %w; if the problem persists, the machine of "+
-		"the Node does not exist any more: delete the Node",
-		r.config.VPCIdentity, len(lacks), lacks[example], example, client.ErrMalformed)}
-}
-
 // Create implements cloud.Routes.
 func (r *Provider) Create(ctx context.Context, table string, wanted cloud.Route) error {
-	ctx = audit.WithCause(ctx, fmt.Sprintf("Node %s: its pods are in %s", wanted.Node.Name, wanted.Destination))
+	ctx = tracing.WithCause(ctx, fmt.Sprintf("Node %s: its pods are in %s", wanted.Node.Name, wanted.Destination))
 	return refusalOf(r.inventory.CreateRoute(ctx, table, wanted.Destination, wanted.Gateway))
 }
 
@@ -317,7 +259,7 @@ func (r *Provider) Change(ctx context.Context, table string, from cloud.ActualRo
 	if err != nil {
 		return err
 	}
-	ctx = audit.WithCause(ctx, fmt.Sprintf("Node %s: its pods are in %s, by %s and not by %s", to.Node.Name,
+	ctx = tracing.WithCause(ctx, fmt.Sprintf("Node %s: its pods are in %s, by %s and not by %s", to.Node.Name,
 		to.Destination, to.Gateway, from.Gateway))
 	return refusalOf(r.inventory.ChangeRoute(ctx, table, id, to.Destination, to.Gateway))
 }
@@ -328,21 +270,8 @@ func (r *Provider) Delete(ctx context.Context, table string, found cloud.ActualR
 	if err != nil {
 		return err
 	}
-	ctx = audit.WithCause(ctx, fmt.Sprintf("no Node has pods in %s by %s", found.Destination, found.Gateway))
+	ctx = tracing.WithCause(ctx, fmt.Sprintf("no Node has pods in %s by %s", found.Destination, found.Gateway))
 	return refusalOf(r.inventory.DeleteRoute(ctx, table, id))
-}
-
-// Replace implements cloud.Routes.
-func (r *Provider) Replace(ctx context.Context, table string, networks []netip.Prefix,
-	wanted []cloud.Route) error {
-	added := make(map[netip.Prefix]netip.Addr, len(wanted))
-	for _, one := range wanted {
-		added[one.Destination] = one.Gateway
-	}
-	ctx = audit.WithCause(ctx, fmt.Sprintf("the pods of Nodes are in %d networks", len(wanted)))
-	return refusalOf(r.inventory.ReplaceRoutes(ctx, table, func(one inventory.Route) bool {
-		return !cloud.Inside(one.Destination, networks)
-	}, added))
 }
 
 func identityOf(found cloud.ActualRoute) (string, error) {
@@ -357,14 +286,14 @@ func identityOf(found cloud.ActualRoute) (string, error) {
 // refusalOf describes whether the cloud would also refuse other writes. Which status means that a quota is used up is
 // not documented.
 func refusalOf(err error) error {
-	if errors.Is(err, client.ErrQuota) {
-		return &cloud.RouteProblem{Reason: cloud.RouteQuotaExceeded, TableFull: true, Err: err}
+	problem := &cloud.RouteProblem{OfTable: true, Err: err}
+	switch {
+	case errors.Is(err, client.ErrQuota):
+		problem.Reason = cloud.RouteQuotaExceeded
+	case errors.Is(err, client.ErrUnauthorised), errors.Is(err, client.ErrUnavailable),
+		errors.Is(err, client.ErrThrottled), errors.Is(err, context.DeadlineExceeded):
+	default:
+		return err
 	}
-	for _, one := range []error{client.ErrUnauthorised, client.ErrUnavailable, client.ErrThrottled,
-		context.DeadlineExceeded} {
-		if errors.Is(err, one) {
-			return &cloud.RouteProblem{ReadOnly: true, Err: err}
-		}
-	}
-	return err
+	return problem
 }

@@ -52,15 +52,3 @@ func (c Cluster) checkOurs(id string, labels resource.Labels) error {
 	}
 	return nil
 }
-
-func (s *Storage) volumeOf(item volumeItem) resource.Volume {
-	v := item.object()
-	v.Labels = s.cluster.seen(v.Labels, v.Annotations)
-	return v
-}
-
-func (s *Storage) snapshotOf(item snapshotItem) resource.Snapshot {
-	snap := item.object()
-	snap.Labels = s.cluster.seen(snap.Labels, snap.Annotations)
-	return snap
-}

@@ -4,8 +4,19 @@ import (
 	"cmp"
 	"strings"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
+
+// item is an object as the API returns it, which is stored as a T.
+type item[T any] interface {
+	ObjectID() string
+	title() string
+	labels() resource.Labels
+	// in reports whether the object exists in the region.
+	in(region string) bool
+	object(c Cluster) T
+}
 
 // statusDeleted is the status after a deletion is completed.
 const statusDeleted = "deleted"
@@ -22,28 +33,36 @@ func (r reference) matches(region string) bool { return r.Slug == "" || r.Slug =
 // volumeItem is as much of the API's volume as is needed.
 type volumeItem struct {
 	resource.Volume
-	Type        reference   `json:"volumeType"`
-	Region      reference   `json:"cloudRegion"`
-	Zones       []reference `json:"availabilityZones"`
-	Snapshot    reference   `json:"restoreFromSnapshot"`
-	Image       reference   `json:"sourceMachineImage"`
-	Attachments []struct {
-		Machine     string  `json:"attachedToIdentity"`
-		Description string  `json:"description"`
-		Requested   *string `json:"detachmentRequestedAt"`
-	} `json:"attachments"`
+	Type        reference        `json:"volumeType"`
+	Region      reference        `json:"cloudRegion"`
+	Zones       []reference      `json:"availabilityZones"`
+	Snapshot    reference        `json:"restoreFromSnapshot"`
+	Image       reference        `json:"sourceMachineImage"`
+	Attachments []attachmentItem `json:"attachments"`
 }
 
-// ObjectID implements the item of store.GetOne.
+type attachmentItem struct {
+	Machine     string  `json:"attachedToIdentity"`
+	Description string  `json:"description"`
+	Serial      string  `json:"serial"`
+	Requested   *string `json:"detachmentRequestedAt"`
+}
+
+// ObjectID implements item.
 func (v volumeItem) ObjectID() string { return v.ID }
 
-// in reports whether the volume exists in the region.
+func (v volumeItem) title() string { return v.Name }
+
+func (v volumeItem) labels() resource.Labels { return v.Labels }
+
+// in implements item.
 func (v volumeItem) in(region string) bool {
 	return v.Region.matches(region) && !strings.EqualFold(v.Status, statusDeleted)
 }
 
-func (v volumeItem) object() resource.Volume {
+func (v volumeItem) object(c Cluster) resource.Volume {
 	volume := v.Volume
+	volume.Labels = c.seen(v.Labels, v.Annotations)
 	volume.Status = statusOf(v.Status)
 	volume.Type, volume.Snapshot = v.Type.Identity, v.Snapshot.Identity
 	volume.Root = v.Image != reference{}
@@ -52,8 +71,8 @@ func (v volumeItem) object() resource.Volume {
 	}
 	for _, a := range v.Attachments {
 		if a.Machine != "" {
-			volume.Attachments = append(volume.Attachments,
-				resource.Attachment{Machine: a.Machine, Description: a.Description, Detaching: a.Requested != nil})
+			volume.Attachments = append(volume.Attachments, resource.Attachment{Machine: a.Machine,
+				Description: a.Description, Serial: strings.TrimSpace(a.Serial), Detaching: a.Requested != nil})
 		}
 	}
 	return volume
@@ -79,17 +98,23 @@ type snapshotItem struct {
 	SourceVolume reference `json:"sourceVolume"`
 }
 
-// ObjectID implements the item of store.GetOne.
+// ObjectID implements item.
 func (s snapshotItem) ObjectID() string { return s.ID }
 
-// in reports whether the snapshot exists in the region.
+func (s snapshotItem) title() string { return s.Name }
+
+func (s snapshotItem) labels() resource.Labels { return s.Labels }
+
+// in implements item.
 func (s snapshotItem) in(region string) bool {
 	return s.Region.matches(region) && !strings.EqualFold(s.Status, statusDeleted)
 }
 
-func (s snapshotItem) object() resource.Snapshot {
+func (s snapshotItem) object(c Cluster) resource.Snapshot {
 	snapshot := s.Snapshot
+	snapshot.Labels = c.seen(s.Labels, s.Annotations)
 	snapshot.Status = statusOf(s.Status)
-	snapshot.Volume = cmp.Or(s.Volume, s.SourceVolume.Identity)
+	// The cloud may not name the volume any more after it is gone.
+	snapshot.Volume = cmp.Or(s.Volume, s.SourceVolume.Identity, s.Labels[label.CSISourceVolume])
 	return snapshot
 }

@@ -1,5 +1,5 @@
-// Package storage caches the volumes and snapshots of a region, and writes them. All volumes are read in one list, and
-// all snapshots in another, so that the number of calls does not depend on how many there are.
+// Package storage caches the volumes and snapshots of a cluster in a region, and writes them. All volumes are read in
+// one list, and all snapshots in another, so that the number of calls does not depend on how many there are.
 package storage
 
 import (
@@ -24,31 +24,35 @@ const Fresh = store.Fresh
 // typeAge is the maximum age of volume types, which rarely change.
 const typeAge = time.Hour
 
-// Storage contains the volumes and snapshots of a region. It is safe for concurrent use.
+// Storage contains the volumes and snapshots of a cluster in a region. It is safe for concurrent use.
 type Storage struct {
-	cloud     *client.Client
-	cluster   Cluster
-	region    func(context.Context) (string, error)
-	volumes   *store.Store[resource.Volume]
-	snapshots *store.Store[resource.Snapshot]
+	scope
+	volumes   *collection[volumeItem, resource.Volume]
+	snapshots *collection[snapshotItem, resource.Snapshot]
 	types     *store.Store[resource.VolumeType]
+	zones     *store.Store[zone]
 	// expectations are the names of objects whose creation ended without an answer, and when.
 	expectations *store.TTLCache[time.Time]
 }
 
-// New returns empty storage of a cluster. It sends no request. region returns the slug of the region.
+// New returns empty storage of a cluster; without a key, of all clusters. It sends no request. region returns the slug
+// of the region.
 func New(cloud *client.Client, cluster Cluster, region func(context.Context) (string, error)) *Storage {
-	s := &Storage{cloud: cloud, cluster: cluster, region: region,
+	s := &Storage{scope: scope{cloud: cloud, cluster: cluster, region: region},
 		expectations: store.NewTTLCache[time.Time](store.AbsentTTL)}
-	s.volumes = store.New("volumes", s.listVolumes, func(v resource.Volume) string { return v.ID },
+	s.volumes = newCollection[volumeItem]("volumes", iaas.VolumeEndpoint, s.scope,
+		func(v resource.Volume) string { return v.ID },
 		func(v resource.Volume) []string { return []string{nameKey(v.Name)} })
-	s.volumes.Deleting, s.volumes.Get = resource.Volume.Deleting, s.getVolume
-	s.snapshots = store.New("snapshots", s.listSnapshots, func(snap resource.Snapshot) string { return snap.ID },
+	s.volumes.Deleting = resource.Volume.Deleting
+	s.volumes.inUse = func(v resource.Volume) bool { return len(v.Attachments) > 0 }
+	s.snapshots = newCollection[snapshotItem]("snapshots", iaas.SnapshotEndpoint, s.scope,
+		func(snap resource.Snapshot) string { return snap.ID },
 		func(snap resource.Snapshot) []string { return []string{nameKey(snap.Name), volumeKey(snap.Volume)} })
-	s.snapshots.Deleting, s.snapshots.Get = resource.Snapshot.Deleting, s.getSnapshot
-	s.types = store.New("volume types", store.WithFailureTTL(store.FailureTTL, s.listTypes),
+	s.snapshots.Deleting = resource.Snapshot.Deleting
+	s.types = store.New("volume types", store.WithRefusals(store.RefusalTTL, s.listTypes),
 		func(t resource.VolumeType) string { return t.ID },
 		func(t resource.VolumeType) []string { return []string{nameKey(strings.ToLower(t.Name))} })
+	s.zones = s.newZones()
 	return s
 }
 
@@ -56,36 +60,44 @@ func nameKey(name string) string { return "name/" + name }
 
 func volumeKey(id string) string { return "volume/" + id }
 
-// Volumes returns all volumes of the region, including those of others, sorted by identity, from a list at most maxAge
-// old.
+// Volumes returns the volumes of the cluster, and those without its label that were asked for by identity, sorted by
+// identity, from a list at most maxAge old.
 func (s *Storage) Volumes(ctx context.Context, maxAge time.Duration) ([]resource.Volume, error) {
 	return s.volumes.All(ctx, maxAge)
 }
 
-// VolumesNamed returns all volumes with the name, from a list at most maxAge old. It is an error if a volume with the
-// name may exist that lists do not contain yet.
+// VolumesNamed returns those of Volumes with the name. It is an error if a volume with the name may exist that lists do
+// not contain yet.
 func (s *Storage) VolumesNamed(ctx context.Context, name string, maxAge time.Duration) ([]resource.Volume, error) {
 	return named(ctx, s, s.volumes, "volume", name, maxAge)
 }
 
+// AnyVolumesNamed returns all volumes of the region with the name, also those without the label of the cluster, by a
+// request for this name alone.
+func (s *Storage) AnyVolumesNamed(ctx context.Context, name string) ([]resource.Volume, error) {
+	return s.volumes.anyNamed(ctx, name)
+}
+
+// VolumesOf returns all volumes of the region that a machine has, by a request for this machine alone.
+func (s *Storage) VolumesOf(ctx context.Context, machine string) ([]resource.Volume, error) {
+	return s.volumes.filtered(ctx, filters.FilterMachineIdentity, machine, func(v volumeItem) bool {
+		return slices.ContainsFunc(v.Attachments, func(a attachmentItem) bool { return a.Machine == machine })
+	})
+}
+
 // Volume returns the volume with the identity, from a list at most maxAge old. A volume that lists lack is requested,
-// so "not found" is the answer to a request for this volume.
+// so "not found" is the answer to a request for this volume, which is at most a minute old.
 func (s *Storage) Volume(ctx context.Context, id string, maxAge time.Duration) (v resource.Volume, found bool,
 	err error) {
-	return one(ctx, s.volumes, id, maxAge, s.requestVolume)
+	return s.volumes.byID(ctx, id, maxAge)
 }
 
 // ReadVolume returns the volume with the identity by a request for this volume alone.
 func (s *Storage) ReadVolume(ctx context.Context, id string) (v resource.Volume, found bool, err error) {
-	readNumber := s.volumes.BeginRead()
-	if v, found, err = s.requestVolume(ctx, id); found && err == nil {
-		s.volumes.PutFetched(v, readNumber)
-	}
-	return v, found, err
+	return s.volumes.request(ctx, id)
 }
 
-// Snapshots returns all snapshots of the region, including those of others, sorted by identity, from a list at most
-// maxAge old.
+// Snapshots is Volumes for snapshots.
 func (s *Storage) Snapshots(ctx context.Context, maxAge time.Duration) ([]resource.Snapshot, error) {
 	return s.snapshots.All(ctx, maxAge)
 }
@@ -95,10 +107,15 @@ func (s *Storage) SnapshotsNamed(ctx context.Context, name string, maxAge time.D
 	return named(ctx, s, s.snapshots, "snapshot", name, maxAge)
 }
 
+// AnySnapshotsNamed is AnyVolumesNamed for snapshots.
+func (s *Storage) AnySnapshotsNamed(ctx context.Context, name string) ([]resource.Snapshot, error) {
+	return s.snapshots.anyNamed(ctx, name)
+}
+
 // Snapshot is Volume for snapshots.
 func (s *Storage) Snapshot(ctx context.Context, id string, maxAge time.Duration) (snap resource.Snapshot, found bool,
 	err error) {
-	return one(ctx, s.snapshots, id, maxAge, s.requestSnapshot)
+	return s.snapshots.byID(ctx, id, maxAge)
 }
 
 // Type returns the volume type with the identity, or with the name in any case. The error names the types that there
@@ -139,15 +156,16 @@ func (s *Storage) Probe(ctx context.Context) error {
 // ErrUncertain says that an object may exist that lists do not contain yet.
 var ErrUncertain = errors.New("its creation ended without an answer, so it may exist already")
 
-// named returns the objects with the name, unless one may exist that lists do not contain yet.
-func named[T any](ctx context.Context, s *Storage, objects *store.Store[T], kind, name string,
+// named returns the objects with the name, unless one may exist that lists do not contain yet. One whose creation ended
+// without an answer is requested by its name alone, because the cloud may find its labels late.
+func named[Item item[T], T any](ctx context.Context, s *Storage, objects *collection[Item, T], kind, name string,
 	maxAge time.Duration) ([]T, error) {
 	at, expected := s.expectations.Get(kind + "/" + name)
-	if expected {
-		maxAge = Fresh
+	if !expected {
+		return objects.Find(ctx, nameKey(name), maxAge)
 	}
-	found, err := objects.Find(ctx, nameKey(name), maxAge)
-	if err != nil || len(found) > 0 || !expected {
+	found, err := objects.anyNamed(ctx, name)
+	if err != nil || len(found) > 0 {
 		return found, err
 	}
 	if left := store.VisibilityDelay - time.Since(at); left > 0 {
@@ -155,97 +173,6 @@ func named[T any](ctx context.Context, s *Storage, objects *store.Store[T], kind
 			left.Round(time.Second))
 	}
 	return nil, nil
-}
-
-// one returns the object with the identity.
-func one[T any](ctx context.Context, objects *store.Store[T], id string, maxAge time.Duration,
-	request func(ctx context.Context, id string) (T, bool, error)) (object T, found bool, err error) {
-	if id == "" || strings.ContainsAny(id, "/?#%") {
-		return object, false, nil // not an identity, but perhaps a key of the index
-	}
-	readNumber := objects.BeginRead()
-	all, err := objects.LookUp(ctx, []string{id}, maxAge)
-	if err != nil {
-		return object, false, err
-	}
-	if len(all) > 0 {
-		return all[0], true, nil
-	}
-	// Lists of an outdated server may lack it, and "not found" ends the life of a PersistentVolume.
-	if object, found, err = request(ctx, id); found && err == nil {
-		objects.PutFetched(object, readNumber)
-	}
-	return object, found, err
-}
-
-// inRegion is the filter of all lists.
-func (s *Storage) inRegion(ctx context.Context) ([]filters.Filter, string, error) {
-	region, err := s.region(ctx)
-	if err != nil {
-		return nil, "", fmt.Errorf("looking up the region: %w", err)
-	}
-	return []filters.Filter{&filters.FilterKeyValue{Key: filters.FilterRegion, Value: region}}, region, nil
-}
-
-func (s *Storage) listVolumes(ctx context.Context) ([]resource.Volume, error) {
-	filter, region, err := s.inRegion(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return client.List(ctx, s.cloud, iaas.VolumeEndpoint, filter, func(v volumeItem) (resource.Volume, bool) {
-		return s.volumeOf(v), v.in(region)
-	})
-}
-
-func (s *Storage) getVolume(ctx context.Context, id string) (resource.Volume, bool, error) {
-	_, region, err := s.inRegion(ctx)
-	if err != nil {
-		return resource.Volume{}, false, err
-	}
-	return store.GetOne(ctx, s.cloud, iaas.VolumeEndpoint, id, func(v volumeItem) (resource.Volume, bool) {
-		return s.volumeOf(v), v.in(region)
-	})
-}
-
-// requestVolume is getVolume for an identity of Kubernetes, which may be anything.
-func (s *Storage) requestVolume(ctx context.Context, id string) (resource.Volume, bool, error) {
-	_, region, err := s.inRegion(ctx)
-	if err != nil {
-		return resource.Volume{}, false, err
-	}
-	return store.ByID(ctx, s.cloud, iaas.VolumeEndpoint, id, func(v volumeItem) (resource.Volume, bool) {
-		return s.volumeOf(v), v.in(region)
-	})
-}
-
-func (s *Storage) listSnapshots(ctx context.Context) ([]resource.Snapshot, error) {
-	filter, region, err := s.inRegion(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return client.List(ctx, s.cloud, iaas.SnapshotEndpoint, filter,
-		func(snap snapshotItem) (resource.Snapshot, bool) { return s.snapshotOf(snap), snap.in(region) })
-}
-
-func (s *Storage) getSnapshot(ctx context.Context, id string) (resource.Snapshot, bool, error) {
-	_, region, err := s.inRegion(ctx)
-	if err != nil {
-		return resource.Snapshot{}, false, err
-	}
-	return store.GetOne(ctx, s.cloud, iaas.SnapshotEndpoint, id, func(snap snapshotItem) (resource.Snapshot, bool) {
-		return s.snapshotOf(snap), snap.in(region)
-	})
-}
-
-// requestSnapshot is requestVolume for snapshots.
-func (s *Storage) requestSnapshot(ctx context.Context, id string) (resource.Snapshot, bool, error) {
-	_, region, err := s.inRegion(ctx)
-	if err != nil {
-		return resource.Snapshot{}, false, err
-	}
-	return store.ByID(ctx, s.cloud, iaas.SnapshotEndpoint, id, func(snap snapshotItem) (resource.Snapshot, bool) {
-		return s.snapshotOf(snap), snap.in(region)
-	})
 }
 
 func (s *Storage) listTypes(ctx context.Context) ([]resource.VolumeType, error) {

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -22,17 +23,22 @@ type rig struct {
 	testing.TB
 	*Storage
 	emulator *emulator.Emulator
+	api      *client.Client
 }
 
 // withRig runs a test in virtual time. Volumes and snapshots take a second.
-func withRig(t *testing.T, test func(*rig)) {
+func withRig(t *testing.T, test func(*rig), changes ...func(*emulator.Config)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		emulated, err := emulator.New(emulator.Config{Seed: emulator.DefaultSeed(), Delays: emulator.Delays{
+		config := emulator.Config{Seed: emulator.DefaultSeed(), Delays: emulator.Delays{
 			VolumeCreate: time.Second, VolumeAttach: time.Second, VolumeDetach: time.Second, VolumeResize: time.Second,
 			VolumeDelete: time.Second, VolumeLinger: time.Second, SnapshotCreate: time.Second,
 			SnapshotDelete: time.Second,
-		}, Middleware: openapitest.Sampled(t)})
+		}, Middleware: openapitest.Sampled(t)}
+		for _, change := range changes {
+			change(&config)
+		}
+		emulated, err := emulator.New(config)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +61,7 @@ func (r *rig) restart(region string) {
 		Secrets: secret.Secrets{Credentials: secret.Credentials{PersonalAccessToken: emulator.DefaultToken}},
 	})
 	r.ok(err)
-	r.Storage = New(cloud, Cluster{}, func(context.Context) (string, error) { return region, nil })
+	r.api, r.Storage = cloud, New(cloud, Cluster{}, func(context.Context) (string, error) { return region, nil })
 }
 
 func (r *rig) ok(err error) {
@@ -124,7 +130,7 @@ func TestVolumesAreFoundByNameAndIdentity(t *testing.T) {
 	})
 }
 
-// Lookups share a list, and identities that do not exist cause few lists.
+// Lookups share a list, and identities that do not exist cause few lists and requests.
 func TestListsAreShared(t *testing.T) {
 	withRig(t, func(r *rig) {
 		v, err := r.create("data")
@@ -136,6 +142,9 @@ func TestListsAreShared(t *testing.T) {
 				_, _, err := r.Volume(r.Context(), id, time.Minute)
 				r.ok(err)
 			}
+		}
+		if n := r.emulator.Counters()["GET /v1/volumes/{id}"]; n > 1 {
+			t.Errorf("%d requests, want one for the identity that does not exist", n)
 		}
 		if n := r.count("GET /v1/volumes"); n > 2 {
 			t.Errorf("%d lists, want at most 2", n)
@@ -338,6 +347,22 @@ func TestSnapshots(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A cloud may not name the volume of a snapshot any more after it is gone. The label of the CSI driver does.
+func TestVolumeOfASnapshot(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"sourceVolumeId":"v-1"}`:                                                "v-1",
+		`{"sourceVolume":{"identity":"v-2"}}`:                                     "v-2",
+		`{"sourceVolumeId":null,"labels":{"csi.volume.id":"v-3"}}`:                "v-3",
+		`{"sourceVolumeId":"v-1","labels":{"csi.volume.id":"v-3"}}`:               "v-1",
+		`{"sourceVolumeId":null,"sourceVolume":null,"labels":{"other": "value"}}`: "",
+	} {
+		var item snapshotItem
+		if err := json.Unmarshal([]byte(text), &item); err != nil || item.object(Cluster{}).Volume != want {
+			t.Errorf("%s is of volume %q (%v), want %q", text, item.object(Cluster{}).Volume, err, want)
+		}
+	}
 }
 
 // A cloud that ignores the filter by region lists volumes of all regions.

@@ -34,7 +34,7 @@ func (s *Storage) CreateVolume(ctx context.Context, v resource.Volume) (resource
 		s.expectAfter("volume/"+v.Name, err)
 		return resource.Volume{}, s.volumes.WriteError(err)
 	}
-	volume := created.object()
+	volume := created.object(s.cluster)
 	s.volumes.PutCreated(volume)
 	return volume, nil
 }
@@ -68,7 +68,7 @@ func (s *Storage) ResizeVolume(ctx context.Context, v resource.Volume, size int6
 // update changes a volume. The API replaces all that can be changed, so the volume is read immediately before; the size
 // in the store is that of the next list.
 func (s *Storage) update(ctx context.Context, id string, change func(*resource.Volume)) error {
-	v, exists, err := s.getVolume(ctx, id)
+	v, exists, err := s.volumes.read(ctx, id)
 	switch {
 	case err != nil:
 		return err
@@ -155,7 +155,7 @@ func (s *Storage) CreateSnapshot(ctx context.Context, snap resource.Snapshot, de
 		s.expectAfter("snapshot/"+snap.Name, err)
 		return resource.Snapshot{}, s.snapshots.WriteError(err)
 	}
-	snapshot := created.object()
+	snapshot := created.object(s.cluster)
 	snapshot.Volume = snap.Volume
 	s.snapshots.PutCreated(snapshot)
 	return snapshot, nil

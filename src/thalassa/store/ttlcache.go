@@ -2,9 +2,13 @@ package store
 
 import (
 	"context"
+	"errors"
 	"maps"
+	"net/http"
 	"sync"
 	"time"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 )
 
 // TTLCache contains values that expire. It is safe for concurrent use.
@@ -55,20 +59,24 @@ func (c *TTLCache[V]) Get(key string) (value V, known bool) {
 	return entry.value, true
 }
 
-// FailureTTL is how long a list that failed is not repeated: the client has retried it several times already.
-const FailureTTL = 10 * time.Second
+// RefusalTTL is how long a list that was refused is not requested again, unless its users need it less often.
+const RefusalTTL = 10 * time.Second
 
-// WithFailureTTL returns a function for lists that repeats the latest failure instead of the call until it expires.
-func WithFailureTTL[T any](ttl time.Duration,
+// WithRefusals returns a function for lists that very many callers may request: if the cloud answers with no list, such
+// as because of a missing permission, or with one that breaks off, the error is returned without a call until it
+// expires. A cloud that does not answer refuses nothing: the client itself keeps calls from it.
+func WithRefusals[T any](ttl time.Duration,
 	list func(context.Context) ([]T, error)) func(context.Context) ([]T, error) {
-	failure := NewTTLCache[error](ttl)
+	refusal := NewTTLCache[error](ttl)
 	return func(ctx context.Context) ([]T, error) {
-		if err, failed := failure.Get(""); failed {
+		if err, refused := refusal.Get(""); refused {
 			return nil, err
 		}
 		all, err := list(ctx)
-		if err != nil {
-			failure.Put("", err)
+		failure, is := errors.AsType[*client.Error](err)
+		if is && failure.Status > 0 && failure.Status < http.StatusInternalServerError &&
+			!errors.Is(err, client.ErrThrottled) {
+			refusal.Put("", err)
 		}
 		return all, err
 	}

@@ -15,13 +15,15 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/thalassa-cloud/thalassa-ccm/tools/cluster"
+	"github.com/thalassa-cloud/thalassa-ccm/tools/controlplane"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/program"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/reaper"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo"
 )
 
 const usage = `usage: cluster [flags]              run a cluster until Ctrl-C
-       cluster build                build what it is made of, which needs no root, and run nothing
+       cluster [--cloud=ironcore] build
+                                    build what it is made of, which needs no root, and run nothing
        cluster add-node NAME        make a machine in Thalassa Cloud, whose node joins the cluster that runs
        cluster remove-node NAME     delete a machine in Thalassa Cloud
        cluster load-image ARCHIVE   make the images of an archive known to all nodes
@@ -79,12 +81,21 @@ func run(ctx context.Context, o cluster.Options, folder string, args []string) e
 	}
 	switch strings.Join(args, " ") {
 	case "build":
-		return errors.Join(cluster.Build(ctx, root, o.Progress), cluster.BuildDNS(ctx, root, o.Progress),
-			cluster.BuildVolumes(ctx, root, o.Progress))
+		return build(ctx, o)
 	case "clean":
 		return clean()
 	}
 	return change(ctx, folder, args)
+}
+
+// build builds what all clusters need, and IronCore only for one in it, because it takes minutes the first time.
+func build(ctx context.Context, o cluster.Options) error {
+	err := errors.Join(cluster.Build(ctx, o.Root, o.Progress), cluster.BuildDNS(ctx, o.Root, o.Progress),
+		cluster.BuildVolumes(ctx, o.Root, o.Progress))
+	if err == nil && o.IronCore {
+		_, err = controlplane.BuildIronCore(ctx, o.Root, o.Progress)
+	}
+	return err
 }
 
 func serve(ctx context.Context, o cluster.Options, folder string) error {

@@ -1,8 +1,9 @@
-// Command controlplane builds Kubernetes itself for tests and the demo, and says how far it is: the first time takes
-// minutes. For tests it also runs a control plane that all of them share.
+// Command controlplane builds Kubernetes itself, and IronCore, for tests and the demo, and says how far it is: the
+// first time takes minutes. For tests it also runs a control plane that all of them share.
 //
 //	controlplane build lab
 //	controlplane build sidecars
+//	controlplane build ironcore
 //	controlplane run --dir=FOLDER
 package main
 
@@ -22,7 +23,7 @@ import (
 
 // errUsage is the error for a command line that is none of those above.
 var errUsage = errors.New("use one of: controlplane build lab, controlplane build sidecars, " +
-	"controlplane run --dir=FOLDER")
+	"controlplane build ironcore, controlplane run --dir=FOLDER")
 
 func main() {
 	os.Exit(program.Run("controlplane", os.Stderr, func(ctx context.Context) error { return run(ctx, os.Args[1:]) }))
@@ -38,13 +39,15 @@ func run(ctx context.Context, arguments []string) error {
 		return build(ctx, controlplane.Build)
 	case arguments[0] == "build" && arguments[1] == "sidecars":
 		return build(ctx, controlplane.BuildSidecars)
+	case arguments[0] == "build" && arguments[1] == "ironcore":
+		return build(ctx, controlplane.BuildIronCore)
 	case arguments[0] == "run" && isDir:
 		return serve(ctx, dir)
 	}
 	return errUsage
 }
 
-// build builds in this repository, into bin/lab or bin/sidecars.
+// build builds in this repository, into bin/lab, bin/sidecars or bin/ironcore.
 func build(ctx context.Context, into func(context.Context, string, func(string)) (string, error)) error {
 	root, err := checkout.Root()
 	if err != nil {

@@ -57,6 +57,8 @@ func sources(target string) []string {
 	switch name := filepath.Base(target); {
 	case strings.HasPrefix(name, "lab"):
 		return []string{"tools/lab"}
+	case name == "ironcore":
+		return []string{"tools/lab/ironcore"}
 	case name == "sidecars":
 		return []string{"tools/sidecars"}
 	case strings.HasPrefix(name, "thalassa-"):
@@ -120,8 +122,8 @@ func send(ctx context.Context, path string, values url.Values) (*http.Response, 
 }
 
 // Borrow returns the folder of the control plane of the run, which it starts if it does not run yet. No other process
-// uses it until release is called, or this process ends. Release says whether what this process has made in it is gone;
-// if not, the next process gets another one. Outside of a run the error is ErrNoServer.
+// uses it until release is called, or this process ends. Release reports whether what this process has made in it is
+// gone; if not, the next process gets another one. Outside of a run the error is ErrNoServer.
 func Borrow(ctx context.Context) (dir string, release func(clean bool) error, err error) {
 	checkout.DependOn(sources("bin/lab")...)
 	_ = os.Getenv(repo.KubernetesEnv) // the result of the test depends on it

@@ -31,7 +31,7 @@ func newBodies(sampling bool) bodies {
 	return bodies{sampling: sampling, seed: maphash.MakeSeed(), valid: map[*jsonschema.Schema]map[uint64]bool{}}
 }
 
-// isValid says whether a body needs no comparison with the schema.
+// isValid reports whether a body needs no comparison with the schema.
 func (b *bodies) isValid(schema *jsonschema.Schema, hash uint64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

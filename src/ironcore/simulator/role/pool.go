@@ -2,6 +2,7 @@ package role
 
 import (
 	"net/netip"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -27,12 +28,23 @@ const (
 	Network Use = "Prefix"
 )
 
-// Pool allocates addresses and prefixes, each once. It is not safe for concurrent use.
+// Pool allocates addresses and prefixes. An internal address that is released is the next one that is allocated, as in
+// IronCore's IPAM; the others are allocated once. It is not safe for concurrent use.
 type Pool struct {
 	// allocated has the addresses and prefixes of each object, by their name.
-	allocated map[types.UID]map[string]netip.Prefix
+	allocated map[types.UID]map[string]allocation
+	// free has the addresses that were released, the lowest one first.
+	free map[Range][]netip.Prefix
+	// taken has the addresses that were asked for and are allocated.
+	taken map[netip.Prefix]bool
 	// next is the address from which the next one of a range is allocated.
 	next map[Range]netip.Addr
+}
+
+// allocation is an address or prefix of a range.
+type allocation struct {
+	of     Range
+	prefix netip.Prefix
 }
 
 // NewPool returns a pool of addresses that are for documentation and for private networks.
@@ -45,14 +57,57 @@ func NewPool() *Pool {
 	} {
 		next[r], _ = netip.ParseAddr(first)
 	}
-	return &Pool{allocated: map[types.UID]map[string]netip.Prefix{}, next: next}
+	return &Pool{allocated: map[types.UID]map[string]allocation{}, free: map[Range][]netip.Prefix{},
+		taken: map[netip.Prefix]bool{}, next: next}
 }
 
-// Allocate returns the prefix that an object has under a name: at first the next one of the range with this length.
+// Allocate returns the prefix that an object has under a name: at first one that is free of the range with this length.
 func (p *Pool) Allocate(owner types.UID, name string, of Range, length int) netip.Prefix {
-	if prefix, ok := p.allocated[owner][name]; ok {
-		return prefix
+	if has, ok := p.allocated[owner][name]; ok {
+		return has.prefix
 	}
+	prefix := p.released(of)
+	for !prefix.IsValid() || p.taken[prefix] {
+		prefix = p.unused(of, length)
+	}
+	p.record(owner, name, allocation{of, prefix})
+	return prefix
+}
+
+// Take allocates one address of a range to an object under a name. It reports whether the object has it now.
+func (p *Pool) Take(owner types.UID, name string, of Range, address netip.Prefix) bool {
+	for holder, named := range p.allocated {
+		for under, has := range named {
+			if has.prefix == address {
+				return holder == owner && under == name
+			}
+		}
+	}
+	p.free[of] = slices.DeleteFunc(p.free[of], func(free netip.Prefix) bool { return free == address })
+	p.taken[address] = true
+	p.record(owner, name, allocation{of, address})
+	return true
+}
+
+func (p *Pool) record(owner types.UID, name string, has allocation) {
+	if p.allocated[owner] == nil {
+		p.allocated[owner] = map[string]allocation{}
+	}
+	p.allocated[owner][name] = has
+}
+
+// released returns the lowest address of a range that was released; none if there is no such address.
+func (p *Pool) released(of Range) netip.Prefix {
+	if len(p.free[of]) == 0 {
+		return netip.Prefix{}
+	}
+	prefix := p.free[of][0]
+	p.free[of] = p.free[of][1:]
+	return prefix
+}
+
+// unused returns the next prefix of a range that was never allocated.
+func (p *Pool) unused(of Range, length int) netip.Prefix {
 	prefix := netip.PrefixFrom(p.next[of], length)
 	if prefix.Masked() != prefix { // the address is within an allocated prefix of this length
 		prefix = netip.PrefixFrom(last(prefix.Masked()).Next(), length)
@@ -61,18 +116,20 @@ func (p *Pool) Allocate(owner types.UID, name string, of Range, length int) neti
 	if p.next[of] == netip.AddrFrom4([4]byte{192, 0, 2, 255}) {
 		p.next[of] = netip.AddrFrom4([4]byte{198, 18, 0, 1}) // more addresses that are for tests
 	}
-	if p.allocated[owner] == nil {
-		p.allocated[owner] = map[string]netip.Prefix{}
-	}
-	p.allocated[owner][name] = prefix
 	return prefix
 }
 
 // Release forgets what an object has under names that keep does not contain.
 func (p *Pool) Release(owner types.UID, keep map[string]bool) {
-	for name := range p.allocated[owner] {
-		if !keep[name] {
-			delete(p.allocated[owner], name)
+	for name, has := range p.allocated[owner] {
+		if keep[name] {
+			continue
+		}
+		delete(p.allocated[owner], name)
+		delete(p.taken, has.prefix)
+		if has.of.Use == Internal {
+			p.free[has.of] = append(p.free[has.of], has.prefix)
+			slices.SortFunc(p.free[has.of], netip.Prefix.Compare)
 		}
 	}
 }

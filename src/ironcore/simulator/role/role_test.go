@@ -51,12 +51,27 @@ func TestPrefixesOfDifferentLengths(t *testing.T) {
 	want(t, "prefixes do not overlap", slices.Equal(got, separate), true)
 }
 
+// TestRelease: an internal address that was released is the next one, as in IPAM. Others are allocated once.
 func TestRelease(t *testing.T) {
-	p, of := NewPool(), Range{Internal, corev1.IPv6Protocol}
-	kept, released := p.Allocate("lb", "kept", of, 128), p.Allocate("lb", "released", of, 128)
-	p.Release("lb", map[string]bool{"kept": true})
-	want(t, "kept", p.Allocate("lb", "kept", of, 128), kept)
-	want(t, "released is new", p.Allocate("lb", "released", of, 128) == released, false)
+	for use, again := range map[Use]bool{Internal: true, Public: false} {
+		p, of := NewPool(), Range{use, corev1.IPv6Protocol}
+		kept, released := p.Allocate("lb", "kept", of, 128), p.Allocate("lb", "released", of, 128)
+		p.Release("lb", map[string]bool{"kept": true})
+		want(t, "kept", p.Allocate("lb", "kept", of, 128), kept)
+		want(t, string(use)+" again", p.Allocate("other", "next", of, 128) == released, again)
+	}
+}
+
+// TestTake: an address is of one object at a time.
+func TestTake(t *testing.T) {
+	p, of := NewPool(), Range{Internal, corev1.IPv4Protocol}
+	asked := netip.PrefixFrom(address(t, "10.250.0.1"), 32)
+	want(t, "free", p.Take("a", "0", of, asked), true)
+	want(t, "again", p.Take("a", "0", of, asked), true)
+	want(t, "of another", p.Take("b", "0", of, asked), false)
+	want(t, "any", p.Allocate("b", "0", of, 32).String(), "10.250.0.2/32")
+	p.Release("a", nil)
+	want(t, "released", p.Take("c", "0", of, asked), true)
 }
 
 func ephemeral(spec ipamv1alpha1.PrefixSpec) *ipamv1alpha1.PrefixTemplateSpec {

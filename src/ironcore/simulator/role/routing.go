@@ -1,13 +1,17 @@
 package role
 
 import (
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
 	commonv1alpha1 "github.com/ironcore-dev/ironcore/api/common/v1alpha1"
 	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // RoutingManager is the field manager of IronCore's controller of load balancers.
@@ -46,6 +50,24 @@ func Routing(lb *networkingv1alpha1.LoadBalancer, network *networkingv1alpha1.Ne
 		}
 	}
 	return routing
+}
+
+// RoutingBody returns the body with which IronCore's controller applies a routing: without destinations if there are
+// none, so that those that another manager has applied stay.
+func RoutingBody(routing *networkingv1alpha1.LoadBalancerRouting) ([]byte, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(routing)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the routing %s: %w", routing.Name, err)
+	}
+	unstructured.RemoveNestedField(content, "metadata", "creationTimestamp")
+	if len(routing.Destinations) == 0 {
+		delete(content, "destinations")
+	}
+	body, err := json.Marshal(content)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the routing %s: %w", routing.Name, err)
+	}
+	return body, nil
 }
 
 func destinations(nic *networkingv1alpha1.NetworkInterface) []networkingv1alpha1.LoadBalancerDestination {

@@ -148,7 +148,7 @@ func (p Port) Targets(node string) []netip.AddrPort {
 	return draining
 }
 
-// LocalReady says whether a pod of a node is ready behind any port of the Service.
+// LocalReady reports whether a pod of a node is ready behind any port of the Service.
 func (s Service) LocalReady(node string) bool {
 	return slices.ContainsFunc(s.Ports, func(p Port) bool {
 		return slices.ContainsFunc(p.Endpoints, func(e Endpoint) bool { return e.Ready && e.Node == node })

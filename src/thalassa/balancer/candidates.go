@@ -1,0 +1,88 @@
+package balancer
+
+import (
+	"slices"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+)
+
+// Candidates are the machines that may be targets of Services, prepared for [Request.Compare]. They depend on their
+// targets only, so that all Services with the same targets can share them.
+type Candidates struct {
+	cloud.Targets
+	machines []string // of Serving, sorted
+	decisive []string // the machines that decide about places: the ready ones of Serving, or all if frozen is set
+	zones    []zone
+	// frozen means that most Nodes are not ready. This is rather a failure of the control plane than of the Nodes, so
+	// that no machine takes the place of another one.
+	frozen bool
+}
+
+// NewCandidates returns the candidates among targets.
+func NewCandidates(targets cloud.Targets) Candidates {
+	c := Candidates{Targets: targets, machines: cloud.MachinesOf(targets.Serving)}
+	var names []string
+	for _, one := range slices.Concat(targets.Serving, targets.Joining, targets.Unknown, targets.Missing) {
+		if one.Zone != "" {
+			names = append(names, one.Zone)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		c.zones = append(c.zones, zone{hash: hashOf(name)})
+	}
+	if len(c.zones) == 0 {
+		c.zones = make([]zone, 1)
+	}
+	for _, one := range targets.Serving {
+		c.add(one)
+		if one.Ready {
+			c.decisive = append(c.decisive, one.Machine)
+		}
+	}
+	if c.frozen = 2*len(c.decisive) < len(c.machines); c.frozen {
+		c.decisive = c.machines
+	}
+	return c
+}
+
+// over returns the machines without a limit, given those that are targets now.
+func (c Candidates) over(present []string) []string {
+	staying := cloud.MachinesOf(c.staying(present))
+	switch {
+	case len(c.machines)+len(staying) == 0 && c.Incomplete():
+		return present
+	case len(staying) == 0:
+		return c.machines
+	}
+	return sorted(slices.Concat(c.machines, staying))
+}
+
+// staying returns those of the present machines that stay although they would not be added. A machine without a network
+// counts as one that is not ready.
+func (c Candidates) staying(present []string) []cloud.Target {
+	var staying []cloud.Target
+	for _, one := range c.Joining {
+		if contains(present, one.Machine) {
+			one.Ready = false
+			staying = append(staying, one)
+		}
+	}
+	for _, one := range c.Unknown {
+		if contains(present, one.Machine) {
+			staying = append(staying, one)
+		}
+	}
+	return staying
+}
+
+// usable reports whether a machine that is a target may stay one.
+func (c Candidates) usable(machine string) bool {
+	return contains(c.machines, machine) || cloud.Contains(c.Joining, machine) || cloud.Contains(c.Unknown, machine)
+}
+
+// contains reports whether a machine is in the list, which is sorted.
+func contains(machines []string, one string) bool {
+	_, is := slices.BinarySearch(machines, one)
+	return is
+}

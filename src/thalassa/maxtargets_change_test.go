@@ -1,0 +1,255 @@
+package thalassa
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/thalassa-cloud/client-go/iaas"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
+)
+
+// attach is the operation that sets the targets of a target group.
+const attach = "POST /v1/loadbalancer-target-groups/{id}/attachments"
+
+// limitedService is a Service with a limit of two in a cluster with a service controller, its ready nodes, and their
+// machines in the order in which the Service prefers them. The targets are the first two of these.
+type limitedService struct {
+	*lab
+	cluster kubernetes.Interface
+	service *corev1.Service
+	nodes   map[string]*corev1.Node // by machine
+	order   []string
+}
+
+func newLimitedService(t *testing.T, mode string) *limitedService {
+	t.Helper()
+	s := &limitedService{lab: newFeatureLab(t), service: serviceWith(annotated("max-targets", "2")),
+		nodes: map[string]*corev1.Node{}}
+	s.config.LoadBalancer.Drift = mode
+	s.restart()
+	nodes := s.lab.nodes("a", "b", "c", "d", "e", "f", "g")
+	setReady(nodes)
+	for _, node := range nodes {
+		s.nodes[machineOf(node)] = node
+	}
+	s.order = preferredFirst(nodes, s.service)
+	s.settle(s.service, nodes)
+	s.cluster = s.watching(s.service)
+	<-time.After(time.Hour)
+	s.wantTargets("before", s.order[:2]...)
+	s.warnings()
+	return s
+}
+
+// change changes the Node on a machine.
+func (s *limitedService) change(machine string, apply func(*corev1.Node)) {
+	s.Helper()
+	node := s.nodes[machine].DeepCopy()
+	apply(node)
+	if _, err := s.cluster.CoreV1().Nodes().Update(s.Context(), node, metav1.UpdateOptions{}); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// wantTargets wants these targets of all target groups.
+func (s *limitedService) wantTargets(what string, want ...string) {
+	s.Helper()
+	want = slices.Sorted(slices.Values(want))
+	if got := s.targetCount(what, len(want)); !slices.Equal(got, want) {
+		s.Errorf("%s: the targets are %v, want %v", what, got, want)
+	}
+}
+
+// setTargets replaces the targets of all target groups, as somebody else does.
+func (s *limitedService) setTargets(machines ...string) {
+	s.Helper()
+	groups, err := s.api().ListTargetGroups(s.Context(), nil)
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, group := range groups {
+		batch := iaas.TargetGroupAttachmentsBatch{TargetGroupID: group.Identity}
+		for _, machine := range machines {
+			batch.Attachments = append(batch.Attachments, iaas.AttachTarget{ServerIdentity: machine})
+		}
+		if err := s.api().SetTargetGroupServerAttachments(s.Context(), batch); err != nil {
+			s.Fatal(err)
+		}
+	}
+}
+
+func notReady(node *corev1.Node) {
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse}}
+}
+
+func excluded(node *corev1.Node) {
+	node.Labels = map[string]string{corev1.LabelNodeExcludeBalancers: ""}
+}
+
+func unchanged(*corev1.Node) {}
+
+// TestMaxTargetsFollowNodes: targets are added at once, and those that others have replaced leave some time later. Only
+// those that are not usable any more leave at once. Nothing of it is drift, whatever drift is configured to cause.
+func TestMaxTargetsFollowNodes(t *testing.T) {
+	for _, mode := range tier.Pick([]string{"repair"}, []string{"repair", "report", "off"}) {
+		synctest.Test(t, func(t *testing.T) {
+			s := newLimitedService(t, mode)
+			first := s.order[0]
+			s.change(first, excluded)
+			<-time.After(time.Minute)
+			s.wantTargets("one is excluded", s.order[1:3]...)
+			s.change(first, unchanged)
+			<-time.After(time.Minute)
+			s.wantTargets("it is back", s.order[:3]...)
+			<-time.After(2 * untilSettled)
+			s.wantTargets("and later", s.order[:2]...)
+
+			s.change(first, func(node *corev1.Node) {
+				node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{
+					Type: corev1.NodeNetworkUnavailable, Status: corev1.ConditionTrue})
+			})
+			<-time.After(time.Minute)
+			s.wantTargets("it has no network", s.order[:3]...)
+			<-time.After(2 * untilSettled)
+			s.wantTargets("and later", s.order[1:3]...)
+			s.change(first, unchanged)
+			<-time.After(3 * untilSettled)
+			s.wantTargets("it has one again", s.order[:2]...)
+			s.reported(mode)
+		})
+	}
+}
+
+// TestMaxTargetsReplaceDeadOnes: ready nodes take the places of targets that are not ready while most nodes are ready.
+// While most are not, no target leaves because of it.
+func TestMaxTargetsReplaceDeadOnes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newLimitedService(t, "repair")
+		for _, machine := range s.order[:2] {
+			s.change(machine, notReady)
+		}
+		<-time.After(4 * untilSettled)
+		s.wantTargets("both are not ready", s.order[2:4]...)
+		for _, machine := range s.order[2:6] {
+			s.change(machine, notReady)
+		}
+		<-time.After(4 * untilSettled)
+		s.wantTargets("most are not ready", s.order[2:4]...)
+		s.change(s.order[2], excluded)
+		<-time.After(time.Minute)
+		s.wantTargets("one of them is excluded", s.order[3], s.order[6])
+		for _, machine := range s.order[:6] {
+			s.change(machine, unchanged)
+		}
+		<-time.After(4 * untilSettled)
+		s.wantTargets("all are ready", s.order[:2]...)
+		s.reported("all the time")
+	})
+}
+
+// TestMaxTargetsDrift: targets that were replaced by hand are drift, as without a limit, and so is a machine that is no
+// Node.
+func TestMaxTargetsDrift(t *testing.T) {
+	for _, mode := range tier.Pick([]string{"repair"}, []string{"repair", "report", "off"}) {
+		synctest.Test(t, func(t *testing.T) {
+			s := newLimitedService(t, mode)
+			s.setTargets(s.order[3:5]...)
+			<-time.After(time.Hour)
+			switch mode {
+			case "off":
+				s.wantTargets(mode, s.order[3:5]...)
+				s.reported(mode)
+				return
+			case "report":
+				s.wantTargets(mode, s.order[3:5]...)
+			default:
+				s.wantTargets(mode, s.order[:2]...)
+			}
+			s.reported(mode, "LoadBalancerDrifted", "2 machines become 3")
+			strange, err := s.emulator.AddMachine(emulator.MachineSpec{Name: "old"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.setTargets(s.order[0], s.order[1], strange)
+			<-time.After(time.Hour)
+			s.reported(mode, "LoadBalancerDrifted", "")
+		})
+	}
+}
+
+// TestMaxTargetsAfterARestart: a process that begins while targets are to leave removes them later, and not at once.
+func TestMaxTargetsAfterARestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newFeatureLab(t)
+		nodes, web := l.nodes("a", "b", "c"), serviceWith(annotated("max-targets", "1"))
+		setReady(nodes)
+		order := preferredFirst(nodes, web)
+		without := slices.DeleteFunc(slices.Clone(nodes), func(node *corev1.Node) bool {
+			return machineOf(node) == order[0]
+		})
+		l.settle(web, without)
+		l.settle(web, nodes)
+		l.restart()
+		for i, want := range []int{2, 1, 1} {
+			l.settle(web, nodes)
+			if now := l.targetCount("a look", want); i > 0 && now[0] != order[0] {
+				t.Errorf("look %d: %v is left, want %s", i, now, order[0])
+			}
+			<-time.After(untilSettled)
+		}
+	})
+}
+
+// TestMaxTargetsAfterAFailedWrite: a target group whose write failed gets its targets by another write. Those of the
+// other port stay as they are.
+func TestMaxTargetsAfterAFailedWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newLimitedService(t, "repair")
+		if _, err := s.emulator.Inject(fault.Rule{Operation: attach, Skip: 1, Count: 1,
+			Effect: fault.Effect{Kind: fault.Refuse, Status: http.StatusBadRequest}}); err != nil {
+			t.Fatal(err)
+		}
+		s.emulator.ResetCounters()
+		s.change(s.order[0], excluded)
+		<-time.After(time.Hour)
+		s.wantTargets("after", s.order[1:3]...)
+		if writes := len(s.writes()); writes != 2 {
+			t.Errorf("%d writes, want one for each port", writes)
+		}
+	})
+}
+
+// TestMaxTargetsOfManyJoins: if almost all targets change, the old ones stay while the new ones come.
+func TestMaxTargetsOfManyJoins(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const services, nodes, joining = 20, 25, 475
+		large := newSubsetCluster(t, services, 1, nodes)
+		defer large.run(manyWorkers)()
+		<-time.After(time.Minute)
+
+		large.forget()
+		large.populateZones(nodes, joining)
+		<-time.After(7 * time.Second)
+		large.eachGroup(func(name string, targets []int) {
+			slices.Sort(targets)
+			if len(targets) < nodes || targets[nodes-1] != nodes-1 {
+				t.Errorf("not all 25 old targets of %s stay: %v", name, targets)
+			}
+		})
+		<-time.After(4 * untilSettled)
+		large.evenZones()
+		if _, writes := large.counted(); writes > 3*services {
+			t.Errorf("%d writes, want at most 3 for each of %d target groups", writes, services)
+		}
+	})
+}
