@@ -3,7 +3,6 @@ package balancer
 import (
 	"fmt"
 	"net/netip"
-	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -104,16 +103,6 @@ func newAnnotations() annotations {
 	a.registry.Suspect(nameAllowedSources, "acl", "source", "allow", "cidr", "whitelist", "firewall", "restrict",
 		"deny")
 	a.registry.Suspect(nameInternal, "internal", "private", "scheme")
-	return a
-}
-
-// legacyAnnotations are the annotations with the defaults of the existing CCM where they differ from ours.
-func legacyAnnotations() annotations {
-	a := newAnnotations()
-	a.registry.SetDefaults(map[string]string{
-		"health-check-interval": strconv.Itoa(formerInterval), "health-check-timeout": strconv.Itoa(formerTimeout),
-		"health-check-up-threshold": strconv.Itoa(formerUp),
-	})
 	return a
 }
 

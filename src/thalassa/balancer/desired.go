@@ -45,9 +45,8 @@ type Config struct {
 	AdditionalLabels map[string]string
 	maxTargets       int  // nodes of a load balancer whose Service does not say; 0: no limit
 	createsGroups    bool // the configuration has a default for the creation of security groups
-	// annotations has the cluster's defaults. legacy has those of the existing CCM, which apply to load balancers that
-	// it created.
-	annotations, legacy annotations
+	// annotations has the cluster's defaults, and plain does not: they do not apply to adopted load balancers.
+	annotations, plain annotations
 }
 
 // NewConfig returns what the cloud-config says about load balancers.
@@ -56,7 +55,7 @@ func NewConfig(c cloudconfig.Config) Config {
 	own.registry.SetDefaults(c.LoadBalancer.Defaults)
 	return Config{Cluster: c.Cluster, VPC: c.VPCIdentity, DefaultSubnet: c.DefaultSubnet,
 		AdditionalLabels: c.AdditionalLabels, createsGroups: c.LoadBalancer.Defaults[nameCreateGroup] != "",
-		maxTargets: c.LoadBalancer.MaxTargets, annotations: own, legacy: legacyAnnotations()}
+		maxTargets: c.LoadBalancer.MaxTargets, annotations: own, plain: newAnnotations()}
 }
 
 // Request is what a Service asks for, before the objects that it names are looked up.
@@ -76,15 +75,10 @@ func (c Config) Request(service *corev1.Service, o Observed) Request {
 	d.labels = ownerLabels(d.Owner, c.AdditionalLabels)
 	from := c.annotations
 	if balancer := o.Balancer(); balancer != nil {
-		record := lastAppliedOf(balancer.Annotations)
-		d.created, d.adopted = record.created || !labelledFor(balancer.Labels, d.labels) && o.allCreatedByUs(),
-			record.has(settingAdopted)
+		d.created = lastAppliedOf(balancer.Annotations).created || !labelledFor(balancer.Labels, d.labels) && o.allCreatedByUs()
 		if !d.created {
-			from = c.legacy
+			from = c.plain
 		}
-	}
-	if o.Balancer() == nil && len(o.Groups) > 0 && !lastAppliedOf(o.Groups[0].Annotations).created {
-		from = c.legacy // the existing CCM created its load balancer, which was deleted
 	}
 	var notices []cloud.Notice
 	d.settings, notices = from.read(service)

@@ -21,35 +21,63 @@ type healthSettings struct {
 	contradiction string
 }
 
+// settingHealthCheck is the entry of a target group's record for its health check. Its parts have entries of their own.
+const settingHealthCheck = "health-check"
+
 // healthCheckSpec describes whether and how the targets of a port are checked.
 type healthCheckSpec struct {
 	settings healthSettings
 	// nodePort is the health check node port of a Service with externalTrafficPolicy Local; else 0.
 	nodePort int32
-	// created: this program created the load balancer, so its defaults apply.
-	created bool
 }
 
-// effective returns the desired health check, given the observed one; nil is none. The observed check stays if the
-// Service's settings are not valid.
-func (c healthCheckSpec) effective(port cloud.Port, observed *resource.HealthCheck) *resource.HealthCheck {
+// effective returns the desired health check of a target group with this record, given the observed one; nil is none.
+// The observed check stays if the Service's settings are not valid.
+func (c healthCheckSpec) effective(record *recordUpdate, port cloud.Port,
+	observed *resource.HealthCheck) *resource.HealthCheck {
 	s := c.settings
+	if c.nodePort != 0 { // as in the existing CCM: always, and with HTTP
+		s.protocol = annotation.Setting[string]{Value: resource.ProtocolHTTP, Given: true}
+		s.path.Given = !s.path.Invalid // that of another program's check may not be answered
+		if !s.port.Asked() {
+			s.port = annotation.Setting[int]{Value: int(c.nodePort), Given: true, Invalid: s.port.Invalid}
+		}
+		return s.complete(record, resource.ProtocolHTTP, c.nodePort, observed)
+	}
 	switch {
-	case c.nodePort != 0: // as in the existing CCM: always, and with HTTP
-		s.protocol = annotation.Setting[string]{Value: resource.ProtocolHTTP}
-		return s.complete(resource.ProtocolHTTP, c.nodePort, observed)
 	case s.enabled.Invalid, s.port.Invalid && observed != nil:
 		return observed
-	case !s.enabled.Value || !s.enabled.Given && !c.created:
+	case record.adopted:
+		return s.effectiveForAdopted(record, port, observed)
+	case !s.enabled.Value:
 		return nil
 	case s.port.Asked():
-		return s.complete(resource.ProtocolHTTP, port.TargetPort, observed)
-	case !c.created:
-		return observed // the existing CCM ignored this setting
+		return s.complete(record, resource.ProtocolHTTP, port.TargetPort, observed)
 	case port.Protocol != corev1.ProtocolTCP:
 		return nil // a program that only answers its own protocol would fail the check
 	}
-	return s.complete(resource.ProtocolTCP, port.TargetPort, observed)
+	return s.complete(record, resource.ProtocolTCP, port.TargetPort, observed)
+}
+
+// effectiveForAdopted is effective for an adopted target group. It gets a health check, or another one, only if the
+// Service asks for that. Without a check and without health-check-port, the existing CCM made none.
+func (s healthSettings) effectiveForAdopted(record *recordUpdate, port cloud.Port,
+	observed *resource.HealthCheck) *resource.HealthCheck {
+	switch {
+	case !s.anySet() && record.has(settingHealthCheck):
+		record.lastApplied = record.without(settingHealthCheck)
+		return nil
+	case !s.anySet():
+		return observed
+	case s.enabled.Given && !s.enabled.Value:
+		record.lastApplied = record.with(settingHealthCheck)
+		return nil
+	case observed != nil:
+		return s.complete(record, observed.Protocol, observed.Port, observed)
+	case s.enabled.Given && s.port.Asked():
+		return s.complete(record, resource.ProtocolHTTP, port.TargetPort, nil)
+	}
+	return nil
 }
 
 // anySet reports whether the Service has any setting of the health check, valid or not.
@@ -61,95 +89,45 @@ func (s healthSettings) anySet() bool {
 
 func isSet[T any](s annotation.Setting[T]) bool { return s.Given || s.Invalid }
 
-// effectiveWith is effective for an object with a last-applied record.
-func (c healthCheckSpec) effectiveWith(record *recordUpdate, port cloud.Port,
-	observed *resource.HealthCheck) *resource.HealthCheck {
-	const setting = "health-check"
-	switch {
-	case !record.adopted:
-	case c.nodePort != 0: // the record is needed when the policy changes
-		record.lastApplied = record.with(setting)
-	case c.settings.anySet():
-		record.lastApplied = record.with(setting)
-		if s := c.settings; !s.enabled.Given && observed != nil {
-			// the check exists; the Service sets only parts of it
-			return s.complete(observed.Protocol, observed.Port, observed)
-		}
-	case record.has(setting):
-		record.lastApplied = record.without(setting)
-	default:
-		return observed
-	}
-	return c.effective(port, observed)
-}
-
 // complete returns the health check with the Service's settings; protocol and port apply if the Service sets none.
-func (s healthSettings) complete(protocol string, port int32,
+func (s healthSettings) complete(record *recordUpdate, protocol string, port int32,
 	observed *resource.HealthCheck) *resource.HealthCheck {
-	check := resource.HealthCheck{
-		Protocol: protocol, Port: port, Path: s.path.Value,
-		PeriodSeconds: s.interval.Value, TimeoutSeconds: s.timeout.Value, HealthyThreshold: int32(s.up.Value),
-		UnhealthyThreshold: int32(s.down.Value),
+	if !s.protocol.Asked() {
+		s.protocol.Value = protocol
 	}
-	if s.protocol.Asked() && !s.protocol.Invalid {
-		check.Protocol = s.protocol.Value
+	if s.port.Value == 0 {
+		s.port.Value = int(port)
 	}
-	if s.port.Value != 0 {
-		check.Port = int32(s.port.Value)
+	is := resource.HealthCheck{
+		Protocol: s.protocol.Value, Port: int32(s.port.Value), Path: s.path.Value, PeriodSeconds: s.interval.Value,
+		TimeoutSeconds: s.timeout.Value, HealthyThreshold: int32(s.up.Value), UnhealthyThreshold: int32(s.down.Value),
 	}
 	if observed != nil {
-		s.keep(&check, *observed)
+		is = *observed
+	}
+	check := resource.HealthCheck{
+		Protocol:         desiredValue(record, "health-check-protocol", s.protocol, is.Protocol),
+		Port:             int32(desiredValue(record, "health-check-port", s.port, int(is.Port))),
+		Path:             desiredValue(record, "health-check-path", s.path, is.Path),
+		PeriodSeconds:    desiredValue(record, "health-check-interval", s.interval, is.PeriodSeconds),
+		TimeoutSeconds:   desiredValue(record, "health-check-timeout", s.timeout, is.TimeoutSeconds),
+		HealthyThreshold: int32(desiredValue(record, "health-check-up-threshold", s.up, int(is.HealthyThreshold))),
+		UnhealthyThreshold: int32(desiredValue(record, "health-check-down-threshold", s.down,
+			int(is.UnhealthyThreshold))),
+	}
+	switch { // a value that stays gives way to the one that the Service asks for
+	case s.timeout.Given && !isSet(s.interval):
+		check.PeriodSeconds = max(check.PeriodSeconds, check.TimeoutSeconds)
+	case s.interval.Given && !isSet(s.timeout):
+		check.TimeoutSeconds = min(check.TimeoutSeconds, check.PeriodSeconds)
+	}
+	if hasNoPath(check.Protocol) && hasNoPath(is.Protocol) {
+		check.Path = is.Path // the path has no meaning
+	}
+	if record.adopted {
+		record.lastApplied = record.with(settingHealthCheck)
 	}
 	return &check
-}
-
-// keep copies the observed value of each setting that is not valid.
-func (s healthSettings) keep(check *resource.HealthCheck, observed resource.HealthCheck) {
-	if s.protocol.Invalid {
-		check.Protocol = observed.Protocol
-	}
-	if s.port.Invalid {
-		check.Port = observed.Port
-	}
-	check.Path = s.path.Over(observed.Path)
-	check.PeriodSeconds, check.TimeoutSeconds = s.interval.Over(observed.PeriodSeconds),
-		s.timeout.Over(observed.TimeoutSeconds)
-	check.HealthyThreshold, check.UnhealthyThreshold = int32(s.up.Over(int(observed.HealthyThreshold))),
-		int32(s.down.Over(int(observed.UnhealthyThreshold)))
-	s.keepFormerDefaults(check, observed)
-	if hasNoPath(check.Protocol) && hasNoPath(observed.Protocol) {
-		check.Path = observed.Path // the path has no meaning
-	}
-}
-
-// The former defaults, which are also those of the existing CCM: seconds, seconds, checks, checks. With the present
-// defaults a new target gets its first connection within 10 seconds.
-const formerInterval, formerTimeout, formerUp, formerDown = 10, 5, 2, 3
-
-// keepFormerDefaults keeps the former defaults where the Service sets nothing, so that a new version does not change
-// the health checks of all existing load balancers.
-func (s healthSettings) keepFormerDefaults(check *resource.HealthCheck, observed resource.HealthCheck) {
-	unasked := func(one annotation.Setting[int]) bool { return !one.Asked() && !one.Invalid }
-	for _, one := range []struct {
-		setting          annotation.Setting[int]
-		observed, former int
-	}{
-		{s.interval, observed.PeriodSeconds, formerInterval}, {s.timeout, observed.TimeoutSeconds, formerTimeout},
-		{s.up, int(observed.HealthyThreshold), formerUp}, {s.down, int(observed.UnhealthyThreshold), formerDown},
-	} {
-		if unasked(one.setting) && one.observed != one.former {
-			return
-		}
-	}
-	if unasked(s.interval) {
-		check.PeriodSeconds = max(formerInterval, check.TimeoutSeconds)
-	}
-	if unasked(s.timeout) {
-		check.TimeoutSeconds = min(formerTimeout, check.PeriodSeconds)
-	}
-	if unasked(s.up) {
-		check.HealthyThreshold = formerUp
-	}
 }
 
 // hasNoPath reports whether a health check of the protocol has no path. Whether the cloud keeps the path of such a
@@ -173,7 +151,7 @@ func (d desired) healthCheckNotices() []cloud.Notice {
 	var notices []cloud.Notice
 	for _, port := range d.Ports {
 		check := d.healthCheck(port)
-		if check.effective(port, nil) == nil {
+		if check.effective(&recordUpdate{}, port, nil) == nil {
 			continue
 		}
 		s := check.settings
@@ -211,7 +189,7 @@ func (s healthSettings) withInterval() healthSettings {
 
 // healthCheck returns whether and how the targets of a port are checked.
 func (d desired) healthCheck(port cloud.Port) healthCheckSpec {
-	return healthCheckSpec{settings: d.ports[port.Key].health, nodePort: d.HealthCheckNodePort, created: d.created}
+	return healthCheckSpec{settings: d.ports[port.Key].health, nodePort: d.HealthCheckNodePort}
 }
 
 // irremovableNotices describes which health checks cannot be removed.
@@ -221,8 +199,7 @@ func (d desired) irremovableNotices(o Observed) []cloud.Notice {
 		group := o.group(portLabels(d.labels, port.Key), o.listener(port.Key))
 		switch {
 		case group == nil || !d.memory.Irremovable[group.ID]:
-		case d.healthCheck(port).effectiveWith(newRecordUpdate(group.Annotations, d.adopted), port,
-			group.HealthCheck) == nil:
+		case d.healthCheck(port).effective(newRecordUpdate(group.Annotations), port, group.HealthCheck) == nil:
 			notices = append(notices, settingNotice(reasonHealthCheckKept, fmt.Sprintf(
 				"The cloud accepted the removal of the health check of target group %s, but did not remove it: %s. "+
 					"Nodes that fail it receive no traffic. Remove it in the cloud. If that is not possible, delete "+

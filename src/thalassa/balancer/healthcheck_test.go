@@ -13,14 +13,9 @@ import (
 // healthOf is what a Service with these annotations asks for about its port 80.
 func healthOf(t *testing.T, annotations ...string) healthSettings {
 	t.Helper()
-	return healthBy(newAnnotations(), annotations...)
-}
-
-// healthBy is what it asks for with the defaults of one of the two programs.
-func healthBy(defaults annotations, annotations ...string) healthSettings {
 	web := service("web", 80)
 	annotated(annotations...)(web)
-	read, _ := defaults.read(web)
+	read, _ := newAnnotations().read(web)
 	return read.ports[cloud.Key{Protocol: corev1.ProtocolTCP, Port: 80}].health
 }
 
@@ -28,24 +23,6 @@ func healthBy(defaults annotations, annotations ...string) healthSettings {
 func checking(protocol string, port int32, path string) *resource.HealthCheck {
 	return &resource.HealthCheck{Protocol: protocol, Port: port, Path: path, PeriodSeconds: 5, TimeoutSeconds: 3,
 		HealthyThreshold: 1, UnhealthyThreshold: 3}
-}
-
-// formerly is a health check with the former default times, which are those of the existing CCM, in place of ours.
-func formerly(check *resource.HealthCheck) *resource.HealthCheck {
-	if check == nil {
-		return nil
-	}
-	with, now := *check, checking("", 0, "")
-	if with.PeriodSeconds == now.PeriodSeconds {
-		with.PeriodSeconds = formerInterval
-	}
-	if with.TimeoutSeconds == now.TimeoutSeconds {
-		with.TimeoutSeconds = formerTimeout
-	}
-	if with.HealthyThreshold == now.HealthyThreshold {
-		with.HealthyThreshold = formerUp
-	}
-	return &with
 }
 
 // slow is one that somebody made by hand.
@@ -59,12 +36,17 @@ func changed(check *resource.HealthCheck, change func(*resource.HealthCheck)) *r
 	return check
 }
 
-// healthCheckTest is the health check of a port, on a load balancer that is ours and on one that was taken over.
+// at changes the port.
+func at(port int32) func(*resource.HealthCheck) {
+	return func(c *resource.HealthCheck) { c.Port = port }
+}
+
+// healthCheckTest is the health check of a port, in a target group that is ours and in an adopted one.
 type healthCheckTest struct {
-	annotations  []string
-	local, udp   bool
-	observed     *resource.HealthCheck
-	ours, theirs *resource.HealthCheck // nil: none
+	annotations   []string
+	local, udp    bool
+	observed      *resource.HealthCheck
+	ours, adopted *resource.HealthCheck // nil: none
 }
 
 func healthCheckTests() map[string]healthCheckTest {
@@ -73,7 +55,7 @@ func healthCheckTests() map[string]healthCheckTest {
 	return map[string]healthCheckTest{
 		"not asked": {nil, false, false, nil, checking("tcp", 30080, "/healthz"), nil},
 		"not asked, one is there": {nil, false, false, slow(),
-			changed(checking("tcp", 30080, "/healthz"), func(*resource.HealthCheck) {}), nil},
+			checking("tcp", 30080, "/healthz"), slow()},
 		"not asked, of UDP": {nil, false, udp, nil, nil, nil},
 		"switched off":      {ask{"health-check-enabled", "false"}, false, false, slow(), nil, nil},
 		"switched off with port": {ask{"health-check-enabled", "false", "health-check-port", "8081"}, false, false,
@@ -89,7 +71,7 @@ func healthCheckTests() map[string]healthCheckTest {
 			checking("http", 8081, "/healthz"), checking("http", 8081, "/healthz")},
 		"a port, and switched on, over another": {ask{"health-check-enabled", "true", "health-check-port", "8081"},
 			false, false, slow(),
-			checking("http", 8081, "/healthz"), checking("http", 8081, "/healthz")},
+			checking("http", 8081, "/healthz"), changed(slow(), at(8081))},
 		"a port alone": {ask{"health-check-port", "8081"}, false, false, nil, checking("http", 8081, "/healthz"), nil},
 		"a port, of UDP": {ask{"health-check-enabled", "true", "health-check-port", "8081"}, false, udp, nil,
 			checking("http", 8081, "/healthz"), checking("http", 8081, "/healthz")},
@@ -117,24 +99,23 @@ func healthCheckTests() map[string]healthCheckTest {
 		"an interval that cannot be read": {ask{"health-check-enabled", "true", "health-check-port", "8081",
 			"health-check-interval", "often"}, false, false, slow(),
 			changed(checking("http", 8081, "/healthz"), func(c *resource.HealthCheck) { c.PeriodSeconds = 60 }),
-			changed(checking("http", 8081, "/healthz"), func(c *resource.HealthCheck) { c.PeriodSeconds = 60 })},
+			changed(slow(), at(8081))},
 		"a protocol that there is not": {ask{"health-check-enabled", "true", "health-check-port", "8081",
 			"health-check-protocol", "gopher"}, false, false,
 			changed(slow(), func(c *resource.HealthCheck) {
 				c.Protocol = "https"
-			}), checking("https", 8081, "/healthz"), checking("https", 8081, "/healthz")},
+			}), checking("https", 8081, "/healthz"), changed(slow(), func(c *resource.HealthCheck) {
+				c.Protocol, c.Port = "https", 8081
+			})},
 		"a timeout beyond the interval": {ask{"health-check-enabled", "true", "health-check-port", "8081",
 			"health-check-interval", "5", "health-check-timeout", "6"}, false, false, slow(),
 			changed(checking("http", 8081, "/healthz"), func(c *resource.HealthCheck) {
 				c.PeriodSeconds, c.TimeoutSeconds = 60, 30
-			}),
-			changed(checking("http", 8081, "/healthz"), func(c *resource.HealthCheck) {
-				c.PeriodSeconds, c.TimeoutSeconds = 60, 30
-			})},
+			}), changed(slow(), at(8081))},
 	}
 }
 
-// TestHealthChecks: with and without being asked, on load balancers that are ours and that were taken over.
+// TestHealthChecks: with and without being asked, in target groups that are ours and in adopted ones.
 func TestHealthChecks(t *testing.T) {
 	for name, tt := range healthCheckTests() {
 		t.Run(name, func(t *testing.T) {
@@ -142,15 +123,15 @@ func TestHealthChecks(t *testing.T) {
 			if tt.udp {
 				port.Protocol = corev1.ProtocolUDP
 			}
-			c := healthCheckSpec{settings: healthBy(legacyAnnotations(), tt.annotations...)}
+			c := healthCheckSpec{settings: healthOf(t, tt.annotations...)}
 			if tt.local {
 				c.nodePort = 32000
 			}
-			if diff := cmp.Diff(formerly(tt.theirs), c.effective(port, tt.observed)); diff != "" {
-				t.Errorf("taken over (-want +got):\n%s", diff)
+			if diff := cmp.Diff(tt.adopted, c.effective(&recordUpdate{adopted: true}, port,
+				tt.observed)); diff != "" {
+				t.Errorf("adopted (-want +got):\n%s", diff)
 			}
-			c.created, c.settings = true, healthOf(t, tt.annotations...)
-			if diff := cmp.Diff(tt.ours, c.effective(port, tt.observed)); diff != "" {
+			if diff := cmp.Diff(tt.ours, c.effective(&recordUpdate{}, port, tt.observed)); diff != "" {
 				t.Errorf("ours (-want +got):\n%s", diff)
 			}
 		})
@@ -162,8 +143,8 @@ func TestPathsWithoutMeaningStay(t *testing.T) {
 	port := cloud.Port{Key: cloud.Key{Protocol: corev1.ProtocolTCP, Port: 80}, TargetPort: 30080}
 	for _, path := range []string{"", "/", "/healthz"} {
 		observed := checking("tcp", 30080, path)
-		if diff := cmp.Diff(observed, (healthCheckSpec{settings: healthOf(t), created: true}).effective(port,
-			observed)); diff != "" {
+		if diff := cmp.Diff(observed, (healthCheckSpec{settings: healthOf(t)}).effective(&recordUpdate{},
+			port, observed)); diff != "" {
 			t.Errorf("with the path %q (-observed +aimed at):\n%s", path, diff)
 		}
 	}
@@ -183,18 +164,18 @@ func TestHealthChecksOfAdoptedOnes(t *testing.T) {
 	}{
 		"not asked": {recordUpdate{adopted: true}, healthCheckSpec{settings: healthOf(t)}, slow(), false},
 		"asked": {recordUpdate{adopted: true}, healthCheckSpec{settings: asks},
-			checking("http", 8081, "/healthz"), true},
+			changed(slow(), at(8081)), true},
 		"no longer asked": {recordUpdate{recorded, true}, healthCheckSpec{settings: healthOf(t)}, nil, false},
 		"Local": {recordUpdate{adopted: true}, healthCheckSpec{settings: healthOf(t), nodePort: 32000},
-			checking("http", 32000, "/healthz"), true},
+			changed(slow(), func(c *resource.HealthCheck) { c.Port, c.Path = 32000, "/healthz" }), true},
 		"no longer Local": {recordUpdate{recorded, true}, healthCheckSpec{settings: healthOf(t)}, nil, false},
-		"of us, not asked": {recordUpdate{}, healthCheckSpec{settings: healthOf(t), created: true},
+		"of us, not asked": {recordUpdate{}, healthCheckSpec{settings: healthOf(t)},
 			checking("tcp", 30080, "/healthz"),
 			false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, tt.check.effectiveWith(&tt.memo, port, slow())); diff != "" {
+			if diff := cmp.Diff(tt.want, tt.check.effective(&tt.memo, port, slow())); diff != "" {
 				t.Errorf("health check (-want +got):\n%s", diff)
 			}
 			if tt.memo.has("health-check") != tt.records {
@@ -204,46 +185,49 @@ func TestHealthChecksOfAdoptedOnes(t *testing.T) {
 	}
 }
 
-// TestFormerDefaultsStay: a load balancer of ours that was made with other defaults keeps them while its Service says
-// nothing, so that an upgrade writes nothing.
-func TestFormerDefaultsStay(t *testing.T) {
+// TestHealthCheckWithoutAnnotation: a value that a Service asked for, and does not any more, becomes the default
+// again. An adopted target group keeps each value until its Service asks for another.
+func TestHealthCheckWithoutAnnotation(t *testing.T) {
 	port := cloud.Port{Key: cloud.Key{Protocol: corev1.ProtocolTCP, Port: 80}, TargetPort: 30080}
 	times := func(interval, timeout int, up, down int32) *resource.HealthCheck {
 		return &resource.HealthCheck{Protocol: "tcp", Port: 30080, Path: "/healthz",
 			PeriodSeconds: interval, TimeoutSeconds: timeout, HealthyThreshold: up, UnhealthyThreshold: down}
 	}
+	adopted := func(settings ...string) recordUpdate {
+		record := recordUpdate{adopted: true}
+		for _, setting := range settings {
+			record.lastApplied = record.with(setting)
+		}
+		return record
+	}
 	tests := map[string]struct {
+		record         recordUpdate
 		annotations    []string
 		observed, want *resource.HealthCheck
 	}{
-		"as it was":       {nil, times(10, 5, 2, 3), times(10, 5, 2, 3)},
-		"as it is":        {nil, times(5, 3, 1, 3), times(5, 3, 1, 3)},
-		"changed by hand": {nil, times(10, 5, 2, 4), times(5, 3, 1, 3)},
-		"an interval, from before": {[]string{"health-check-interval", "15"}, times(15, 5, 2, 3),
-			times(15, 5, 2, 3)},
-		"an interval, asked for now": {[]string{"health-check-interval", "15"}, times(5, 3, 1, 3),
+		"ours, as it is":                   {recordUpdate{}, nil, times(5, 3, 1, 3), times(5, 3, 1, 3)},
+		"ours, an interval removed":        {recordUpdate{}, nil, times(10, 3, 1, 3), times(5, 3, 1, 3)},
+		"ours, the existing CCM's removed": {recordUpdate{}, nil, times(10, 5, 2, 3), times(5, 3, 1, 3)},
+		"ours, an interval": {recordUpdate{}, []string{"health-check-interval", "15"}, times(5, 3, 1, 3),
 			times(15, 3, 1, 3)},
-		"an interval, no longer": {nil, times(15, 3, 1, 3), times(5, 3, 1, 3)},
-		"the shortest interval": {[]string{"health-check-interval", "5"}, times(10, 5, 2, 3),
-			times(5, 5, 2, 3)},
-		"a timeout, from before": {[]string{"health-check-timeout", "8"}, times(10, 8, 2, 3),
-			times(10, 8, 2, 3)},
-		"a timeout, new": {[]string{"health-check-timeout", "8"}, nil, times(8, 8, 1, 3)},
-		"a timeout, longer than the former": {[]string{"health-check-timeout", "12"}, times(10, 5, 2, 3),
-			times(12, 12, 2, 3)},
-		"the former threshold, asked for": {[]string{"health-check-up-threshold", "2"}, times(5, 3, 1, 3),
-			times(5, 3, 2, 3)},
-		"the present one, asked for": {[]string{"health-check-up-threshold", "1"}, times(10, 5, 2, 3),
-			times(10, 5, 1, 3)},
+		"ours, a timeout": {recordUpdate{}, []string{"health-check-timeout", "8"}, times(5, 3, 1, 3),
+			times(8, 8, 1, 3)},
+		"adopted": {adopted(), nil, times(10, 5, 2, 4), times(10, 5, 2, 4)},
+		"adopted, an interval": {adopted(), []string{"health-check-interval", "15"}, times(10, 5, 2, 4),
+			times(15, 5, 2, 4)},
+		"adopted, an interval below its timeout": {adopted(), []string{"health-check-interval", "5"},
+			times(10, 8, 2, 4), times(5, 5, 2, 4)},
+		"adopted, a timeout beyond its interval": {adopted(), []string{"health-check-timeout", "12"},
+			times(10, 5, 2, 4), times(12, 12, 2, 4)},
+		"adopted, an interval removed, a threshold there": {adopted("health-check", "health-check-interval",
+			"health-check-up-threshold"), []string{"health-check-up-threshold", "4"}, times(15, 3, 4, 6),
+			times(5, 3, 4, 6)},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			c := healthCheckSpec{settings: healthOf(t, tt.annotations...), created: true}
-			if diff := cmp.Diff(tt.want, c.effective(port, tt.observed)); diff != "" {
+			c := healthCheckSpec{settings: healthOf(t, tt.annotations...)}
+			if diff := cmp.Diff(tt.want, c.effective(&tt.record, port, tt.observed)); diff != "" {
 				t.Errorf("health check (-want +got):\n%s", diff)
-			}
-			if c.settings.contradiction != "" {
-				t.Errorf("reported %q", c.settings.contradiction)
 			}
 		})
 	}
@@ -254,7 +238,8 @@ func TestFormerDefaultsStay(t *testing.T) {
 func TestFirstAnswer(t *testing.T) {
 	port := cloud.Port{Key: cloud.Key{Protocol: corev1.ProtocolTCP, Port: 80}, TargetPort: 30080}
 	for _, nodePort := range []int32{0, 32000} {
-		check := healthCheckSpec{settings: healthOf(t), nodePort: nodePort, created: true}.effective(port, nil)
+		check := healthCheckSpec{settings: healthOf(t), nodePort: nodePort}.effective(&recordUpdate{}, port,
+			nil)
 		if at := check.PeriodSeconds*int(check.HealthyThreshold) + check.TimeoutSeconds; at >= 10 {
 			t.Errorf("health check %s: the first answer comes after up to %d seconds", check.String(), at)
 		}

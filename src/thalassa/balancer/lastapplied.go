@@ -92,29 +92,22 @@ func (r lastApplied) mergedInto(present resource.Labels) resource.Labels {
 // recordUpdate is the record of an object while its desired state is computed.
 type recordUpdate struct {
 	lastApplied
-	// adopted: the object keeps its values until its Service asks for others.
+	// adopted: this program did not create the object, so that it keeps each value until its Service asks for another.
 	adopted bool
 }
 
-// newRecordUpdate starts from the record in the annotations. Only an object that this program did not create can be
-// adopted.
-func newRecordUpdate(annotations resource.Labels, adopted bool) *recordUpdate {
+// newRecordUpdate starts from the record in the annotations.
+func newRecordUpdate(annotations resource.Labels) *recordUpdate {
 	record := lastAppliedOf(annotations)
-	return &recordUpdate{lastApplied: record, adopted: adopted && !record.created}
+	return &recordUpdate{lastApplied: record, adopted: !record.created}
 }
 
-// addRecordChanges adds a line if the record loses entries: a wrong entry would later remove a value of others. For an
-// adopted object it also adds a line if the record gets entries. Other changes of the record alone do not cause a
-// write.
-func addRecordChanges(c *changes, from, to resource.Labels, adopted bool) {
+// addRecordChanges adds a line if the record loses entries: a wrong entry would later remove a value of others. Other
+// changes of the record alone do not cause a write.
+func addRecordChanges(c *changes, from, to resource.Labels) {
 	before, after := lastAppliedOf(from).without(settingRetain), lastAppliedOf(to).without(settingRetain)
 	for _, lost := range before.missingIn(after) {
 		*c = append(*c, fmt.Sprintf("the %s is no longer managed by this Service", lost))
-	}
-	for _, found := range after.missingIn(before) {
-		if adopted {
-			*c = append(*c, fmt.Sprintf("the %s is now managed by this Service", found))
-		}
 	}
 }
 
@@ -144,8 +137,8 @@ func (r lastApplied) missingIn(other lastApplied) []string {
 }
 
 // desiredValue returns the value that an object should have for a setting: the one that the Service asks for, else the
-// default. The observed value stays if the setting is not valid. It also stays if the object is adopted and the setting
-// was never asked for.
+// default. The observed value stays if the setting is not valid. It also stays if the object is adopted and the record
+// does not show that its Service asked for another one before.
 func desiredValue[T any](m *recordUpdate, setting string, asked annotation.Setting[T], observed T) T {
 	switch {
 	case asked.Invalid:

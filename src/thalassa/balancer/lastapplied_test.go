@@ -139,20 +139,18 @@ func TestTextsOfChanges(t *testing.T) {
 	}
 	tests := map[string]struct {
 		from, to resource.Labels
-		adopted  bool
 		want     string
 	}{
-		"nothing": {annotations("labels team"), annotations("labels team"), true, ""},
-		"a label": {annotations("labels team"), annotations("labels other"), false,
+		"nothing": {annotations("labels team"), annotations("labels team"), ""},
+		"a label": {annotations("labels team"), annotations("labels other"),
 			"the label team is no longer managed by this Service"},
-		"a setting":     {annotations("subnet"), nil, false, "the subnet is no longer managed by this Service"},
-		"of an adopted": {nil, annotations("subnet"), true, "the subnet is now managed by this Service"},
-		"of another":    {nil, annotations("subnet"), false, ""},
-		"on-delete":     {nil, annotations(settingRetain), true, ""},
+		"a setting":   {annotations("subnet"), nil, "the subnet is no longer managed by this Service"},
+		"a new entry": {nil, annotations("subnet"), ""},
+		"on-delete":   {nil, annotations(settingRetain), ""},
 	}
 	for name, tt := range tests {
 		var c changes
-		if addRecordChanges(&c, tt.from, tt.to, tt.adopted); c.String() != tt.want {
+		if addRecordChanges(&c, tt.from, tt.to); c.String() != tt.want {
 			t.Errorf("%s: %q, want %q", name, c, tt.want)
 		}
 	}

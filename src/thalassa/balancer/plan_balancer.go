@@ -131,7 +131,7 @@ func (d *difference) balancerChanges(from resource.LoadBalancer, to balancerUpda
 	addChange(&c, "reserved IP", orNone(from.ReservedIP), orNone(to.ReservedIP))
 	addChange(&c, "delete protection", from.DeleteProtection, to.DeleteProtection)
 	addChange(&c, "on-delete:", lastAppliedOf(from.Annotations).onDelete(), to.record.onDelete())
-	addRecordChanges(&c, from.Annotations, to.Annotations, d.desired.adopted)
+	addRecordChanges(&c, from.Annotations, to.Annotations)
 	addChange(&c, "instance size", orNone(from.InstanceSize), orNone(to.InstanceSize))
 	if !maps.Equal(from.Labels, to.Labels) {
 		c = append(c, "its labels differ")

@@ -77,7 +77,7 @@ func (d *difference) newGroup(p *port) resource.TargetGroup {
 		Annotations: lastApplied{created: true}.mergedInto(nil),
 		Protocol:    protocol(p.Key), Port: int(p.TargetPort),
 		Policy: p.settings.policy.Value, ProxyProtocol: p.settings.proxyProtocol.Value,
-		HealthCheck: d.desired.healthCheck(p.Port).effective(p.Port, nil),
+		HealthCheck: d.desired.healthCheck(p.Port).effective(&recordUpdate{}, p.Port, nil),
 	}
 }
 
@@ -96,7 +96,7 @@ func (d *difference) groupUpdate(p *port, group resource.TargetGroup) resource.T
 // checkOf returns the desired health check of a port's existing target group.
 func (d desired) checkOf(port cloud.Port, group resource.TargetGroup,
 	record *recordUpdate) *resource.HealthCheck {
-	check := d.healthCheck(port).effectiveWith(record, port, group.HealthCheck)
+	check := d.healthCheck(port).effective(record, port, group.HealthCheck)
 	switch {
 	case check == nil && d.memory.Irremovable[group.ID]:
 		return group.HealthCheck
@@ -119,7 +119,7 @@ func (d *difference) groupChanges(from, to resource.TargetGroup) changes {
 	addChange(&c, "PROXY protocol", from.ProxyProtocol, to.ProxyProtocol)
 	addChange(&c, "health check", from.HealthCheck.String(), to.HealthCheck.String())
 	addMissingLabels(&c, from.Labels, to.Labels)
-	addRecordChanges(&c, from.Annotations, to.Annotations, d.desired.adopted)
+	addRecordChanges(&c, from.Annotations, to.Annotations)
 	return c
 }
 
@@ -159,7 +159,7 @@ func (d *difference) desiredListener(from resource.Listener, p *port) (resource.
 	addChange(&c, "idle timeout", from.IdleTimeout, to.IdleTimeout)
 	addChange(&c, "allowed sources", sourcesText(from.AllowedSources), sourcesText(to.AllowedSources))
 	addMissingLabels(&c, from.Labels, to.Labels)
-	addRecordChanges(&c, from.Annotations, to.Annotations, record.adopted)
+	addRecordChanges(&c, from.Annotations, to.Annotations)
 	if to.TargetGroup = p.groupID(); to.TargetGroup != from.TargetGroup {
 		c = append(c, "its target group becomes "+p.name)
 	}
@@ -171,7 +171,7 @@ func (d desired) recordUpdateOf(labels, annotations resource.Labels) *recordUpda
 	if owner := labels[label.ServiceUID]; owner != "" && owner != d.labels[label.ServiceUID] {
 		annotations = nil
 	}
-	return newRecordUpdate(annotations, d.adopted)
+	return newRecordUpdate(annotations)
 }
 
 func (d *difference) newListener(p *port) resource.Listener {
