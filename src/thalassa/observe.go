@@ -8,7 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/balancer"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
@@ -27,25 +26,24 @@ func (b *balancers) observeForDiff(ctx context.Context, service *corev1.Service)
 		return balancer.Observed{}, err
 	}
 	if lb := o.Balancer(); lb != nil && (lb.Deleting() || !balancer.ServesNow(service, *lb)) {
-		if o.Balancers, o.Recognised, err = b.balancersOf(ctx, service, b.fresh(), false); err != nil {
+		if o.Balancers, o.Recognised, err = b.balancersOf(ctx, service, b.fresh()); err != nil {
 			return balancer.Observed{}, err
 		}
 	}
 	return b.completed(ctx, service, o, false)
 }
 
-// completed adds what is known about the objects apart from their own fields: the target groups that an adopted load
-// balancer uses.
+// completed adds the target groups that the load balancer uses for the Service and that lack the Service's labels.
 func (b *balancers) completed(ctx context.Context, service *corev1.Service, o balancer.Observed,
 	ending bool) (balancer.Observed, error) {
-	for _, id := range b.settings.AdoptedGroups(service, o, ending) {
+	for _, id := range b.settings.GroupsWithoutLabels(service, o) {
 		group, found, err := b.inventory.TargetGroupByID(ctx, id)
 		if err != nil {
-			return balancer.Observed{}, fmt.Errorf("looking for the target groups of the adopted load balancer %s: %w",
+			return balancer.Observed{}, fmt.Errorf("looking for the target groups of load balancer %s: %w",
 				o.Balancer().Name, err)
 		}
 		if found {
-			o.AddAdopted(group)
+			b.settings.AddGroup(service, &o, group, ending)
 		}
 	}
 	return o, nil
@@ -55,7 +53,7 @@ func (b *balancers) completed(ctx context.Context, service *corev1.Service, o ba
 // Then security groups are listed when it has no load balancer any more, or one whose record contains a security group.
 func (b *balancers) observe(ctx context.Context, service *corev1.Service, most ages,
 	ending bool) (balancer.Observed, error) {
-	balancers, like, err := b.balancersOf(ctx, service, most.balancers, ending)
+	balancers, like, err := b.balancersOf(ctx, service, most.balancers)
 	if err != nil {
 		return balancer.Observed{}, err
 	}
@@ -69,11 +67,6 @@ func (b *balancers) observe(ctx context.Context, service *corev1.Service, most a
 		return balancer.Observed{}, err
 	}
 	o := balancer.Observed{Balancers: balancers, Groups: groups, Recognised: like}
-	unlabelled, err := b.groupsWithoutLabels(ctx, service, o)
-	if err != nil {
-		return balancer.Observed{}, err
-	}
-	o.Groups = append(o.Groups, unlabelled...)
 	made := ending && o.Balancer() == nil || b.settings.MayHaveSecurityGroup(service, o.Balancer())
 	if made || o.Unfinished() {
 		err := b.observeSecurityGroups(ctx, service, &o, most.groups)
@@ -101,7 +94,8 @@ func groupsUsedBy(balancers []resource.LoadBalancer) []string {
 	return ids
 }
 
-// observeSecurityGroups adds the Service's security groups to o.
+// observeSecurityGroups adds the Service's security groups to o: those with its labels, and those that its load
+// balancer uses and that lack labels.
 func (b *balancers) observeSecurityGroups(
 	ctx context.Context, service *corev1.Service, o *balancer.Observed, maxAge time.Duration,
 ) (err error) {
@@ -110,32 +104,37 @@ func (b *balancers) observeSecurityGroups(
 		expected = 1
 	}
 	o.SecurityGroups, err = b.inventory.SecurityGroupsOf(ctx, string(service.UID), maxAge, expected)
+	if err != nil || o.Balancer() == nil {
+		return err
+	}
+	attached, err := b.inventory.AttachedSecurityGroups(ctx, *o.Balancer())
 	if err != nil {
 		return err
 	}
-	var unlabelled []resource.SecurityGroup
-	unlabelled, o.UnprovenGroups, err = b.securityGroupsWithoutLabels(ctx, service, *o)
-	o.SecurityGroups = append(o.SecurityGroups, unlabelled...)
-	return err
+	traits := b.settings.TraitsOf(service)
+	o.SecurityGroups = append(o.SecurityGroups, slices.DeleteFunc(attached, func(group resource.SecurityGroup) bool {
+		return !traits.OwnsGroup(group)
+	})...)
+	return nil
 }
 
-// balancersOf returns the Service's load balancers, oldest first, from a list at most maxAge old, and possible matches.
-// With ending, the Service is to have none: then all certain matches count.
-func (b *balancers) balancersOf(ctx context.Context, service *corev1.Service, maxAge time.Duration,
-	ending bool) ([]resource.LoadBalancer, balancer.Recognition, error) {
+// balancersOf returns the Service's load balancers, oldest first, from a list at most maxAge old, and those that may be
+// the Service's.
+func (b *balancers) balancersOf(ctx context.Context, service *corev1.Service,
+	maxAge time.Duration) ([]resource.LoadBalancer, balancer.Recognition, error) {
 	expected := 0
 	if served(service) {
 		expected = 1
 	}
 	owned, err := b.inventory.LoadBalancersOf(ctx, string(service.UID), maxAge, expected)
 	if err != nil {
-		return nil, balancer.Recognition{}, err
+		return nil, nil, err
 	}
 	like, err := b.recognise(ctx, service, len(owned) > 0)
 	if err != nil {
-		return nil, balancer.Recognition{}, err
+		return nil, nil, err
 	}
-	balancers := like.Take(owned, ending)
+	balancers := like.Take(owned)
 	return balancers, like, nil
 }
 
@@ -151,7 +150,7 @@ func (b *balancers) recognise(ctx context.Context, service *corev1.Service, has 
 	traits := b.settings.TraitsOf(service)
 	similar, err := b.inventory.LoadBalancersWithTraits(ctx, traits.Traits, !has)
 	if err != nil {
-		return balancer.Recognition{}, fmt.Errorf("looking for a load balancer of the Service that lost its labels: %w",
+		return nil, fmt.Errorf("looking for a load balancer of the Service that lost its labels: %w",
 			err)
 	}
 	return traits.Recognise(similar), nil
@@ -160,36 +159,6 @@ func (b *balancers) recognise(ctx context.Context, service *corev1.Service, has 
 // otherUser returns a load balancer of others that uses the target group or security group with that identity.
 func (b *balancers) otherUser(id string, o balancer.Observed) (user resource.LoadBalancer, used bool) {
 	return b.inventory.UserOf(id, func(lb resource.LoadBalancer) bool { return o.HasBalancer(lb.ID) })
-}
-
-// groupsWithoutLabels returns the Service's target groups that lost labels. Their names begin with the default name of
-// the Service's load balancer, which contains its UID. A group that another load balancer uses is not returned.
-func (b *balancers) groupsWithoutLabels(
-	ctx context.Context, service *corev1.Service, o balancer.Observed,
-) ([]resource.TargetGroup, error) {
-	groups, err := b.inventory.TargetGroupsNamed(ctx, cloudprovider.DefaultLoadBalancerName(service))
-	if err != nil || len(groups) == 0 {
-		return nil, err
-	}
-	traits := b.settings.TraitsOf(service)
-	return slices.DeleteFunc(groups, func(group resource.TargetGroup) bool {
-		_, used := b.otherUser(group.ID, o)
-		return used || !traits.MayOwn(group, o)
-	}), nil
-}
-
-// securityGroupsWithoutLabels returns the security groups that were created for the Service and lost labels, and those
-// that may have been.
-func (b *balancers) securityGroupsWithoutLabels(
-	ctx context.Context, service *corev1.Service, o balancer.Observed,
-) (found, unproven []resource.SecurityGroup, err error) {
-	traits := b.settings.TraitsOf(service)
-	groups, err := b.inventory.SecurityGroupsNamed(ctx, traits.GroupNames()...)
-	if err != nil {
-		return nil, nil, err
-	}
-	found, unproven = traits.RecogniseGroups(groups, o)
-	return found, unproven, nil
 }
 
 // served reports whether the Service has had a load balancer with an address, whatever the first list of this process

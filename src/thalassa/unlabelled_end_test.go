@@ -31,53 +31,29 @@ func (l *lab) refuseUpdates(status int) {
 	}
 }
 
-// TestDeletionWhenLabelsAreRefused: a Service is deleted whose objects lost labels, which the cloud does not let
-// anybody set. The deletion ends. What is known without them is deleted; what is not stays, and the event names it.
+// TestDeletionWhenLabelsAreRefused: a Service is deleted whose target groups and security group lost labels, which the
+// cloud does not let anybody set. The deletion ends, and these stay.
 func TestDeletionWhenLabelsAreRefused(t *testing.T) {
-	tests := map[string]struct {
-		byUs bool
-		loss string
-		left bool // the security group
-	}{
-		"ours, all labels":                      {true, "all", false},
-		"ours, the UID":                         {true, "the UID", false},
-		"the existing CCM's, the cluster":       {false, "the cluster", false},
-		"the existing CCM's, the UID":           {false, "the UID", true},
-		"the existing CCM's, that it's managed": {false, "that it is managed", false},
-	}
-	for name, tt := range tests {
-		for _, status := range []int{http.StatusBadRequest, http.StatusForbidden} {
-			t.Run(fmt.Sprintf("%s, %d", name, status), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					l := newLab(t, emulator.Config{})
-					none := l.identities()
-					web, _ := l.labelled(tt.byUs)
-					l.relabel(partGroup, losses[tt.loss])
-					l.relabel(partSecurityGroup, losses[tt.loss])
-					group := l.only().SecurityGroups[0].Identity
-					l.refuseUpdates(status)
-					l.restart()
-					l.remove(web)
-					want := none
-					if tt.left {
-						want = slices.Sorted(slices.Values(append(slices.Clone(none), group)))
-					}
-					if left := l.identities(); !slices.Equal(left, want) {
-						t.Errorf("left in the cloud: %v, want %v", left, want)
-					}
-					reported := l.eventsAbout("LoadBalancerLeft")
-					names := len(reported) == 1 && strings.Contains(reported[0], group)
-					if names != tt.left || len(reported) > 1 {
-						t.Errorf("reported %q, want that the security group %s is left: %t", reported, group, tt.left)
-					}
-				})
+	for _, status := range []int{http.StatusBadRequest, http.StatusForbidden} {
+		t.Run(fmt.Sprint(status), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLab(t, emulator.Config{})
+				web, _ := l.labelled(true)
+				l.relabel(partGroup, losses["all"])
+				l.relabel(partSecurityGroup, losses["all"])
+				l.refuseUpdates(status)
+				l.restart()
+				l.remove(web)
+				if left := l.list("/v1/loadbalancers"); len(left) > 0 {
+					t.Errorf("left in the cloud: %v", left)
+				}
 			})
-		}
+		})
 	}
 }
 
-// TestLabelsAreSetBeforeTheLoadBalancerGoes: a security group that is known only by its load balancer gets its labels
-// first, also when the cloud fails for a moment.
+// TestLabelsAreSetBeforeTheLoadBalancerGoes: what is known only by its load balancer gets its labels first, also when
+// the cloud fails for a moment.
 func TestLabelsAreSetBeforeTheLoadBalancerGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{})
@@ -193,36 +169,32 @@ func TestWhatIsLeftByPartsOfADeletion(t *testing.T) {
 // TestOrphanWithoutLabels: a load balancer lost its labels, and then its Service was gone. It is reported with the
 // target groups that it leads to, and nothing of it is deleted. One whose Service is there is not reported.
 func TestOrphanWithoutLabels(t *testing.T) {
-	for _, loss := range []string{"all", "all, and all annotations", "the UID"} {
-		t.Run(loss, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				l := newLab(t, emulator.Config{})
-				l.config.LoadBalancer.RemoveOrphans = true
-				l.restart()
-				web, nodes := l.labelled(true)
-				other := service("other", 80)
-				l.settle(other, nodes)
-				balancer := l.balancerOf(web)
-				before := l.identities()
-				labels, annotations := maps.Clone(balancer.Labels), maps.Clone(balancer.Annotations)
-				losses[loss](labels, annotations)
-				l.request(http.MethodPut, "/v1/loadbalancers/"+balancer.Identity, map[string]any{
-					"name": balancer.Name, "labels": labels, "annotations": annotations,
-				})
-				l.restart()
-				l.watching(other)
-				<-time.After(5 * driftPeriod)
-				reported := l.eventsAbout("LoadBalancerOrphaned")
-				if len(reported) != 1 || !strings.Contains(reported[0], balancer.Identity+"), target group") ||
-					!strings.Contains(reported[0], "It lost its labels") {
-					t.Errorf("reported %q, want once that there is %s without its labels", reported, balancer.Identity)
-				}
-				if after := l.identities(); !slices.Equal(after, before) {
-					t.Errorf("the cloud has %v, want %v", after, before)
-				}
-			})
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{})
+		l.config.LoadBalancer.RemoveOrphans = true
+		l.restart()
+		web, nodes := l.labelled(true)
+		other := service("other", 80)
+		l.settle(other, nodes)
+		balancer := l.balancerOf(web)
+		before := l.identities()
+		labels, annotations := maps.Clone(balancer.Labels), maps.Clone(balancer.Annotations)
+		losses["all"](labels, annotations)
+		l.request(http.MethodPut, "/v1/loadbalancers/"+balancer.Identity, map[string]any{
+			"name": balancer.Name, "labels": labels, "annotations": annotations,
 		})
-	}
+		l.restart()
+		l.watching(other)
+		<-time.After(5 * driftPeriod)
+		reported := l.eventsAbout("LoadBalancerOrphaned")
+		if len(reported) != 1 || !strings.Contains(reported[0], balancer.Identity+"), target group") ||
+			!strings.Contains(reported[0], "It lost its labels") {
+			t.Errorf("reported %q, want once that there is %s without its labels", reported, balancer.Identity)
+		}
+		if after := l.identities(); !slices.Equal(after, before) {
+			t.Errorf("the cloud has %v, want %v", after, before)
+		}
+	})
 }
 
 // balancerOf is the load balancer that has the Service's labels.
@@ -235,33 +207,4 @@ func (l *lab) balancerOf(service *corev1.Service) shown {
 	}
 	l.Fatalf("Service %s has no load balancer", service.Name)
 	return shown{}
-}
-
-// TestListThatLacksWhatHasNoLabels: a Service ends whose target groups or security group lost their labels, and lists
-// leave them out from then on. They are asked for, and deleted.
-func TestListThatLacksWhatHasNoLabels(t *testing.T) {
-	paths := map[part]string{partGroup: "/v1/loadbalancer-target-groups", partSecurityGroup: "/v1/security-groups"}
-	for kind, path := range paths {
-		t.Run(string(kind), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				l := newLab(t, emulator.Config{})
-				none := l.identities()
-				web, _ := l.labelled(true)
-				l.relabel(kind, losses["all"])
-				between := l.tap()
-				if err := l.library.EnsureLoadBalancerDeleted(t.Context(), "test", web); err == nil {
-					t.Fatal("no error while the load balancer is being deleted")
-				}
-				between.shown = func(shown string, object map[string]any) {
-					if shown == path {
-						object["vpc"] = map[string]any{"identity": "hidden"}
-					}
-				}
-				l.remove(web)
-				if left := l.identities(); !slices.Equal(left, none) {
-					t.Errorf("left in the cloud: %v, want %v", left, none)
-				}
-			})
-		})
-	}
 }

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
@@ -39,32 +41,55 @@ func (r Request) Adopt(balancer resource.LoadBalancer, found bool) (cloud.Plan, 
 	return r.planAdoption(balancer), nil
 }
 
-// AdoptedGroups returns the identities of the target groups of an adopted load balancer that do not have the Service's
-// labels yet: those of ports of the Service, and those that its previous Service retained. With ending, the Service is
-// to have none, and only the latter count.
-func (c Config) AdoptedGroups(service *corev1.Service, o Observed, ending bool) []string {
+// GroupsWithoutLabels returns the identities of the target groups that listeners of the Service's load balancer use and
+// that lack the Service's labels.
+func (c Config) GroupsWithoutLabels(service *corev1.Service, o Observed) []string {
 	balancer := o.Balancer()
-	if balancer == nil || !lastAppliedOf(balancer.Annotations).has(settingAdopted) {
+	if balancer == nil {
 		return nil
 	}
 	var groups []string
-	wanted, _ := serve(cloud.OwnerOf(c.Cluster, service), service)
 	for _, listener := range balancer.Listeners {
-		serves := slices.ContainsFunc(wanted.Ports, func(port cloud.Port) bool {
-			return int(port.Port) == listener.Port && protocol(port.Key) == listener.Protocol
-		})
-		leftover := listener.Labels[label.Managed] == "true" && listener.Labels[label.Cluster] == c.Cluster
-		if (serves && !ending || leftover) && !o.hasGroup(listener.TargetGroup) &&
-			!slices.Contains(groups, listener.TargetGroup) {
+		if o.hasGroup(listener.TargetGroup) || slices.Contains(groups, listener.TargetGroup) {
+			continue
+		}
+		if c.left(listener) || hasNameOf(service, listener.Name) || c.serves(service, listener) {
 			groups = append(groups, listener.TargetGroup)
 		}
 	}
 	return groups
 }
 
-// AddAdopted adds a target group of an adopted load balancer, unless it belongs to a Service, or others use it.
-func (o *Observed) AddAdopted(group resource.TargetGroup) {
-	if group.Labels[label.ServiceUID] == "" && !usedByOthers(group, *o.Balancer()) {
+// serves reports whether a listener is that of a port of the Service.
+func (c Config) serves(service *corev1.Service, listener resource.Listener) bool {
+	wanted, _ := serve(cloud.OwnerOf(c.Cluster, service), service)
+	return slices.ContainsFunc(wanted.Ports, func(port cloud.Port) bool {
+		return int(port.Port) == listener.Port && protocol(port.Key) == listener.Protocol
+	})
+}
+
+// left reports whether a Service of this cluster had the listener.
+func (c Config) left(listener resource.Listener) bool {
+	return listener.Labels[label.Managed] == "true" && listener.Labels[label.Cluster] == c.Cluster
+}
+
+// hasNameOf reports whether a listener or target group has a name that is made from the Service's UID.
+func hasNameOf(service *corev1.Service, name string) bool {
+	return strings.HasPrefix(name, cloudprovider.DefaultLoadBalancerName(service)+"-")
+}
+
+// AddGroup adds a target group without the Service's labels, unless load balancers of others use it: one that has the
+// Service's name, or one that the Service adopts with its load balancer. With ending, the Service is to have none, and
+// adopts only what a Service of this cluster had.
+func (c Config) AddGroup(service *corev1.Service, o *Observed, group resource.TargetGroup, ending bool) {
+	balancer := *o.Balancer()
+	own := contradictingLabel(group.Labels, ownerLabels(cloud.OwnerOf(c.Cluster, service), nil)) == "" &&
+		hasNameOf(service, group.Name)
+	adopted := lastAppliedOf(balancer.Annotations).has(settingAdopted) && group.Labels[label.ServiceUID] == "" &&
+		slices.ContainsFunc(balancer.Listeners, func(listener resource.Listener) bool {
+			return listener.TargetGroup == group.ID && (!ending || c.left(listener))
+		})
+	if (own || adopted) && !usedByOthers(group, balancer) {
 		o.Groups = append(o.Groups, group)
 	}
 }

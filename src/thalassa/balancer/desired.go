@@ -75,7 +75,8 @@ func (c Config) Request(service *corev1.Service, o Observed) Request {
 	d.labels = ownerLabels(d.Owner, c.AdditionalLabels)
 	from := c.annotations
 	if balancer := o.Balancer(); balancer != nil {
-		d.created = lastAppliedOf(balancer.Annotations).created || !labelledFor(balancer.Labels, d.labels) && o.allCreatedByUs()
+		d.created = lastAppliedOf(balancer.Annotations).created ||
+			!labelledFor(balancer.Labels, d.labels) && o.allCreatedByUs()
 		if !d.created {
 			from = c.plain
 		}

@@ -135,7 +135,7 @@ func (d *difference) unprotect(balancer resource.LoadBalancer) {
 // none.
 func (o Observed) remainingText() string {
 	var all []string
-	for _, found := range o.Recognised.possible {
+	for _, found := range o.Recognised {
 		if found.Labels[label.Managed] == "false" {
 			continue // it was released
 		}
@@ -146,11 +146,7 @@ func (o Observed) remainingText() string {
 		}
 		all = append(all,
 			fmt.Sprintf("Load balancer %s (%s) remains in the cloud: %s. If it belonged to this Service, delete it "+
-				"there.", found.Name, found.ID, found.why))
-	}
-	for _, group := range o.UnprovenGroups {
-		all = append(all, fmt.Sprintf("Security group %s (%s) remains in the cloud: it has only some of the labels of "+
-			"this Service. If it belonged to this Service, delete it there.", group.Name, group.ID))
+				"there.", found.Name, found.ID, found.why()))
 	}
 	return list.Sentences(all...)
 }

@@ -74,20 +74,22 @@ func (d *difference) relabelled(balancer resource.LoadBalancer) resource.LoadBal
 	return balancer
 }
 
-// restoreGroupLabels restores labels of security groups before their load balancer is deleted. This is for groups that
-// have the existing CCM's name and lack the Service's UID: without the load balancer, nothing proves that they belong
-// to the Service. If the cloud refuses the labels, the group stays and is reported.
+// restoreGroupLabels restores labels of target groups and security groups before their load balancer is deleted: only
+// by it they are recognised without them.
 func (d *difference) restoreGroupLabels(o Observed) {
-	for _, from := range o.SecurityGroups {
-		if from.Deleting() || from.Name == groupName(d.desired.labels[label.ServiceUID]) ||
-			from.Labels[label.ServiceUID] != "" {
-			continue
+	const why = "it lost labels of the Service, which is being removed"
+	for _, from := range o.Groups {
+		if to := from; !labelledFor(from.Labels, d.desired.labels) {
+			to.Labels = withLabels(from.Labels, d.desired.labels)
+			d.add(cloud.Update, kindGroup, from.Name, why, UpdateTargetGroup{From: from, To: to, MayBeRefused: true})
 		}
-		to := from
-		to.Labels = withLabels(from.Labels, d.desired.labels)
-		const why = "it lost labels of the Service, which is being removed"
-		d.add(cloud.Update, kindSecurityGroup, from.Name, why,
-			UpdateSecurityGroup{From: from, To: to, MayBeRefused: true})
+	}
+	for _, from := range o.SecurityGroups {
+		if to := from; !from.Deleting() && !labelledFor(from.Labels, d.desired.labels) {
+			to.Labels = withLabels(from.Labels, d.desired.labels)
+			d.add(cloud.Update, kindSecurityGroup, from.Name, why,
+				UpdateSecurityGroup{From: from, To: to, MayBeRefused: true})
+		}
 	}
 }
 

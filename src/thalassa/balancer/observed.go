@@ -24,8 +24,6 @@ type Observed struct {
 	SecurityGroups []resource.SecurityGroup
 	// Recognised are load balancers that may be the Service's and lack its labels.
 	Recognised Recognition
-	// UnprovenGroups are security groups that may be the Service's and lack labels.
-	UnprovenGroups []resource.SecurityGroup
 	// GroupsError is why the security groups are not known; nil if they are, or if none is needed.
 	GroupsError error
 }

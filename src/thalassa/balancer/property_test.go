@@ -215,7 +215,6 @@ func (d die) observed(s *corev1.Service) Observed {
 	if d.seldom() {
 		o.Recognised = Config{Cluster: "k8s-test"}.TraitsOf(s).Recognise([]resource.LoadBalancer{
 			d.loadBalancer(s, "lb-8"), d.loadBalancer(s, "lb-9")})
-		o.UnprovenGroups = []resource.SecurityGroup{d.securityGroup(s, "sg-9")}
 	}
 	if d.seldom() {
 		o.GroupsError = errors.New("no answer")

@@ -23,18 +23,23 @@ const (
 	reasonAnotherCluster = "LoadBalancerOfAnotherCluster"
 )
 
-// Recognition contains load balancers of the VPC that resemble the Service's and lack its labels.
-type Recognition struct {
-	certain  []resource.LoadBalancer // their properties prove that they are the Service's, and no label contradicts
-	possible []possibleMatch
-}
+// Two rules decide about load balancers of the VPC that lack the Service's labels:
+//
+//   - If there is exactly one, which has the Service's name and no label of another owner, it is the Service's and gets
+//     the labels again, with its target groups and its security group. If addresses are published, it must have one.
+//   - Any other that has the Service's name, its UID or its published address is not changed, and no other is created.
+//     With the label of another owner, it must have its address and one of the others.
 
-// possibleMatch is a load balancer that may be the Service's.
-type possibleMatch struct {
+// Recognition contains load balancers of the VPC that may be the Service's and lack its labels.
+type Recognition []unlabelled
+
+// unlabelled is a load balancer that may be the Service's and lacks its labels.
+type unlabelled struct {
 	resource.LoadBalancer
-	why       string // why it may be the Service's, and why this is uncertain
-	otherwise string // what to do if the load balancer is not the Service's
-	foreign   bool   // its labels are those of another owner
+	own      bool     // it is the Service's if there is no other
+	has      []string // what it has in common with the Service
+	remedies []string // what to do if it is not the Service's
+	other    string   // a label of another owner; "" if it has none
 	// clusterUID is the UID of another cluster with the same key that the load balancer has; "" if it has none.
 	clusterUID string
 }
@@ -42,18 +47,16 @@ type possibleMatch struct {
 // ServiceTraits are the properties, other than labels, by which a Service's load balancer is recognised.
 type ServiceTraits struct {
 	resource.Traits
-	service       *corev1.Service
-	labels        resource.Labels
-	requestedName string // the name that the Service asks for; "" if it asks for none
+	service *corev1.Service
+	labels  resource.Labels
 }
 
 // TraitsOf returns the properties by which the load balancer of the Service is recognised.
 func (c Config) TraitsOf(service *corev1.Service) ServiceTraits {
 	t := ServiceTraits{service: service, labels: ownerLabels(cloud.OwnerOf(c.Cluster, service), nil)}
 	t.Owner, t.Names = string(service.UID), []string{cloudprovider.DefaultLoadBalancerName(service)}
-	if t.requestedName = strings.TrimSpace(
-		service.Annotations[label.AnnotationPrefix+nameName]); t.requestedName != "" {
-		t.Names = append(t.Names, t.requestedName)
+	if asked := strings.TrimSpace(service.Annotations[label.AnnotationPrefix+nameName]); asked != "" {
+		t.Names = append(t.Names, asked)
 	}
 	for _, ingress := range service.Status.LoadBalancer.Ingress {
 		for _, address := range []string{ingress.IP, ingress.Hostname} {
@@ -65,79 +68,49 @@ func (c Config) TraitsOf(service *corev1.Service) ServiceTraits {
 	return t
 }
 
-// Recognise returns which of the load balancers that lack the Service's labels are the Service's, or may be.
+// Recognise returns which of the load balancers that lack the Service's labels may be the Service's.
 func (t ServiceTraits) Recognise(similar []resource.LoadBalancer) Recognition {
 	var r Recognition
 	for _, balancer := range similar {
-		switch certain, possible := t.classify(balancer); {
-		case certain:
-			r.certain = append(r.certain, balancer)
-		case possible.why != "" && !balancer.Deleting():
-			r.possible = append(r.possible, possible)
+		if found, is := t.compare(balancer); is {
+			r = append(r, found)
 		}
 	}
 	return r
 }
 
-// classify reports whether a load balancer without the Service's labels is the Service's nevertheless, or why this is
-// uncertain. The default name contains the Service's UID. Another program may have created a load balancer with this
-// name, so its address or its record must also match.
-func (t ServiceTraits) classify(balancer resource.LoadBalancer) (certain bool, match possibleMatch) {
-	named, asked := balancer.Name == t.Names[0], t.requestedName != "" && balancer.Name == t.requestedName
+// compare reports whether a load balancer without the Service's labels may be the Service's. The default name contains
+// the Service's UID. Another name proves nothing without the address, because anybody can choose it. With the label of
+// another owner, a load balancer must have the address and something else: the Service may have been copied with its
+// UID into another cluster.
+func (t ServiceTraits) compare(balancer resource.LoadBalancer) (found unlabelled, is bool) {
+	uid, named := balancer.Labels[label.ServiceUID], slices.Contains(t.Names, balancer.Name)
 	addressed := slices.ContainsFunc(balancer.Addresses(), func(address string) bool {
 		return slices.Contains(t.Addresses, address)
 	})
-	related := balancer.Labels[label.ServiceUID] == t.Owner
-	listens := slices.ContainsFunc(balancer.Listeners, func(l resource.Listener) bool {
-		return labelledFor(l.Labels, t.labels)
-	})
-	like := named || asked || related || listens
-	ours := (named || related || listens) && len(t.Addresses) == 0 && lastAppliedOf(balancer.Annotations).created
-	match = possibleMatch{LoadBalancer: balancer, otherwise: "give it another name",
+	found = unlabelled{LoadBalancer: balancer, other: contradictingLabel(balancer.Labels, t.labels),
 		clusterUID: label.UIDOf(balancer.Labels[label.Cluster], t.labels[label.Cluster])}
-	switch other := t.otherOwner(balancer); {
-	case match.clusterUID != "" && (related || addressed && like):
-		match.foreign, match.why = true, "it has the UID of another cluster"
-	case other != "" && addressed && like:
-		match.foreign, match.why = true, fmt.Sprintf("it has the Service's address, and %s is not the Service's", other)
-	case other != "":
-	case ours, like && addressed:
-		return true, possibleMatch{}
-	case addressed:
-		match.why, match.otherwise = "it has the Service's address, and not its name",
-			"take the address out of the Service's status: "+t.clearStatusCommand()
-	case related:
-		match.why, match.otherwise = "it has the Service's UID, and not its address",
-			"remove its label "+label.ServiceUID
-	case listens: // a load balancer that was released also has them
-		match.why, match.otherwise = "its listeners have the Service's labels, and it does not have the Service's "+
-			"address",
-			"remove these labels from its listeners"
-	case named:
-		match.why = "it has the Service's name, and not its address"
-	case asked && balancer.Description == descriptionOf(cloud.OwnerOf("", t.service)):
-		match.why = "it has the name that the Service asks for and its description, and not its address"
+	found.own = found.other == "" && named && (addressed || balancer.Name == t.Names[0] && len(t.Addresses) == 0)
+	add := func(holds bool, has, remedy string) {
+		if holds {
+			found.has, found.remedies = append(found.has, has), append(found.remedies, remedy)
+		}
 	}
-	return false, match
+	add(named, "name", "give it another name")
+	add(uid == t.Owner, "UID", "remove its label "+label.ServiceUID)
+	add(addressed, "address", "take the address out of the Service's status: "+t.clearStatusCommand())
+	switch {
+	case found.other == "":
+		return found, found.own || len(found.has) > 0 && !balancer.Deleting()
+	case found.clusterUID != "" && uid == t.Owner:
+		return found, !balancer.Deleting()
+	}
+	return found, addressed && len(found.has) > 1 && !balancer.Deleting()
 }
 
 // clearStatusCommand is the command that removes the addresses from the Service's status.
 func (t ServiceTraits) clearStatusCommand() string {
 	return fmt.Sprintf(`kubectl patch service %s --namespace %s --subresource=status --type=merge --patch '{"status":{"loadBalancer":null}}'`, t.service.Name, t.service.Namespace)
-}
-
-// otherOwner returns a label of the load balancer, or of one of its listeners, that names another owner; "" if there is
-// none.
-func (t ServiceTraits) otherOwner(balancer resource.LoadBalancer) string {
-	if other := contradictingLabel(balancer.Labels, t.labels); other != "" {
-		return "its label " + other
-	}
-	for _, listener := range balancer.Listeners {
-		if other := contradictingLabel(listener.Labels, t.labels); other != "" {
-			return "the label " + other + " of its listener " + listener.Name
-		}
-	}
-	return ""
 }
 
 // contradictingLabel returns a label, as "key=value", that names another owner; "" if there is none. A missing or empty
@@ -152,37 +125,15 @@ func contradictingLabel(labels, owner resource.Labels) string {
 	return ""
 }
 
-// Take returns the load balancers that count as the Service's, oldest first, given those with its labels. With ending,
-// the Service is to have none: then all certain matches count. The others remain in the recognition.
-func (r *Recognition) Take(owned []resource.LoadBalancer, ending bool) []resource.LoadBalancer {
-	balancers := slices.Concat(owned, r.certain)
-	if ending {
-		r.certain = nil
-	} else {
-		balancers = slices.Clone(r.withUnlabelled(owned))
+// Take returns the load balancers that count as the Service's, oldest first, given those with its labels. The others
+// remain in the recognition.
+func (r *Recognition) Take(owned []resource.LoadBalancer) []resource.LoadBalancer {
+	if len(owned) == 0 && len(*r) == 1 && (*r)[0].own {
+		owned, *r = []resource.LoadBalancer{(*r)[0].LoadBalancer}, nil
 	}
+	balancers := slices.Clone(owned)
 	slices.SortFunc(balancers, byAge)
 	return balancers
-}
-
-// withUnlabelled returns the load balancers that count as the Service's, given those with its labels. One that lost its
-// labels counts only if there is no other. If several lost their labels, it is not known which one counts, so all are
-// only possible.
-func (r *Recognition) withUnlabelled(owned []resource.LoadBalancer) []resource.LoadBalancer {
-	if len(owned) > 0 || len(r.certain) == 0 {
-		return owned
-	}
-	if len(r.certain) == 1 {
-		found := r.certain
-		r.certain = nil
-		return found
-	}
-	for _, balancer := range r.certain {
-		r.possible = append(r.possible, possibleMatch{LoadBalancer: balancer, why: "several are like it",
-			otherwise: "delete it or give it another name"})
-	}
-	r.certain = nil
-	return nil
 }
 
 // notices describe load balancers that may be the Service's, in addition to the one that it uses.
@@ -194,20 +145,12 @@ func (r Recognition) notices(balancer resource.LoadBalancer, owner resource.Labe
 				"keeps its address. The labels are set again. Find out which user or program removed them.",
 			balancer.Name, balancer.ID)))
 	}
-	for _, other := range r.certain {
-		if !other.Deleting() {
-			notices = append(notices, settingNotice(reasonUncertain, fmt.Sprintf(
-				"Load balancer %s (%s) also belongs to this Service, but has lost its labels. The Service uses %s. "+
-					"If %s is not needed, delete it in the cloud; otherwise it is deleted with the Service.",
-				other.Name, other.ID, balancer.ID, other.ID)))
-		}
-	}
-	for _, other := range r.possible {
-		if !other.foreign {
+	for _, other := range r {
+		if other.other == "" {
 			notices = append(notices, settingNotice(reasonUncertain, fmt.Sprintf(
 				"Load balancer %s (%s) may also belong to this Service: %s. The Service uses %s. If %s is not "+
 					"needed, delete it in the cloud; it is not deleted with the Service.", other.Name, other.ID,
-				other.why, balancer.ID, other.ID)))
+				other.why(), balancer.ID, other.ID)))
 		}
 	}
 	return notices
@@ -219,18 +162,27 @@ func labelledFor(labels, owner resource.Labels) bool {
 		label.Managed: owner[label.Managed], label.ServiceUID: owner[label.ServiceUID]})
 }
 
+// why returns why the load balancer may be the Service's, and which label contradicts.
+func (u unlabelled) why() string {
+	why := "it has the Service's " + strings.Join(u.has, " and ")
+	if u.other != "" {
+		why += ", and its label " + u.other + " is not the Service's"
+	}
+	return why
+}
+
 // ofAnotherCluster describes a load balancer with the key of this cluster and the UID of another one, and how to go on.
-func (p possibleMatch) ofAnotherCluster() error {
+func (u unlabelled) ofAnotherCluster() error {
 	return fmt.Errorf("load balancer %s (%s) has the labels of this Service, and its annotation %s is %s, the UID of "+
 		"another cluster with the same value of cluster in its cloud-config. It is not changed, and no other load "+
 		"balancer is created. If this cluster replaces the other one, add the UID to formerClusterUIDs in the "+
-		"cloud-config. If both exist, give the newer one another value of cluster", p.Name, p.ID, label.ClusterUID,
-		p.clusterUID)
+		"cloud-config. If both exist, give the newer one another value of cluster", u.Name, u.ID, label.ClusterUID,
+		u.clusterUID)
 }
 
 // reason returns the reason of the notice about a refusal.
 func (r Recognition) reason() string {
-	if slices.ContainsFunc(r.possible, func(p possibleMatch) bool { return p.clusterUID != "" }) {
+	if slices.ContainsFunc(r, func(u unlabelled) bool { return u.clusterUID != "" }) {
 		return reasonAnotherCluster
 	}
 	return reasonUncertain
@@ -239,7 +191,7 @@ func (r Recognition) reason() string {
 // refusal returns why no load balancer is created, and what to do; nil if nothing prevents it.
 func (r Recognition) refusal(owner resource.Labels) error {
 	var all []error
-	for _, found := range r.possible {
+	for _, found := range r {
 		if found.clusterUID != "" {
 			all = append(all, found.ofAnotherCluster())
 			continue
@@ -247,12 +199,12 @@ func (r Recognition) refusal(owner resource.Labels) error {
 		text := fmt.Sprintf("load balancer %s (%s) may belong to this Service: %s. No other load balancer is "+
 			"created, and this one is not changed. If it belongs to the Service, set these labels on it in the "+
 			"cloud: %s=%s, %s=%s, %s=%s.",
-			found.Name, found.ID, found.why, label.Cluster, owner[label.Cluster], label.Managed, owner[label.Managed],
+			found.Name, found.ID, found.why(), label.Cluster, owner[label.Cluster], label.Managed, owner[label.Managed],
 			label.ServiceUID, owner[label.ServiceUID])
-		if found.foreign {
+		if found.other != "" {
 			text += " If the name of the cluster was changed, set cluster in the cloud-config to the previous name."
 		}
-		all = append(all, fmt.Errorf("%s If it is not, %s", text, found.otherwise))
+		all = append(all, fmt.Errorf("%s If it is not, %s", text, strings.Join(found.remedies, ", and ")))
 	}
 	return errors.Join(all...)
 }
@@ -275,51 +227,13 @@ func (o Observed) allCreatedByUs() bool {
 // descriptionOf is the description of objects that are created for a Service.
 func descriptionOf(owner cloud.Owner) string { return "Kubernetes Service " + owner.String() }
 
-// MayOwn reports whether a target group without the Service's labels is the Service's, unless a load balancer of others
-// uses it.
-func (t ServiceTraits) MayOwn(group resource.TargetGroup, o Observed) bool {
-	return !o.hasGroup(group.ID) && contradictingLabel(group.Labels, t.labels) == ""
-}
-
-// GroupNames are the names of security groups that this program, or the existing CCM, creates for the Service.
-func (t ServiceTraits) GroupNames() []string {
-	return []string{groupName(t.Owner), legacyGroupName(t.service.Name)}
-}
-
-// RecogniseGroups returns the security groups that were created for the Service and lost labels. The name
-// of such a group contains a hash of the Service's UID; or it has the existing CCM's name and the Service's UID; or it
-// has that name, is attached to the Service's load balancer, and still has another label of the Service. The existing
-// CCM's name alone is not sufficient, because a user's own group may have it. Unproven groups have that name and some
-// labels, and are not attached.
-func (t ServiceTraits) RecogniseGroups(groups []resource.SecurityGroup,
-	o Observed) (found, unproven []resource.SecurityGroup) {
-	own, owner := groupName(t.Owner), t.labels
-	for _, group := range groups {
-		known := slices.ContainsFunc(o.SecurityGroups, func(has resource.SecurityGroup) bool {
-			return has.ID == group.ID
-		})
-		attached := o.Balancer() != nil && slices.Contains(o.Balancer().SecurityGroups, group.ID)
-		switch {
-		case known || contradictingLabel(group.Labels, owner) != "":
-		case group.Name == own || group.Labels[label.ServiceUID] != "" || attached && namesService(group.Labels, owner):
-			found = append(found, group)
-		case namesService(group.Labels, owner):
-			unproven = append(unproven, group)
-		}
-	}
-	return found, unproven
-}
-
-// namesService reports whether incomplete labels still name the owner's Service.
-func namesService(labels, owner resource.Labels) bool {
-	return labels[label.ServiceName] == owner[label.ServiceName] &&
-		labels[label.ServiceNamespace] == owner[label.ServiceNamespace]
-}
-
-// legacyGroupName is the name of a Service's security group in the existing CCM.
-func legacyGroupName(service string) string {
-	name := "sg-" + service
-	return name[:min(len(name), maxGroupName)]
+// OwnsGroup reports whether a security group that is attached to the Service's load balancer, and lacks labels, was
+// created for the Service: its name is made from the Service's UID, or a label still names the Service.
+func (t ServiceTraits) OwnsGroup(group resource.SecurityGroup) bool {
+	named := group.Labels[label.ServiceName] == t.labels[label.ServiceName] &&
+		group.Labels[label.ServiceNamespace] == t.labels[label.ServiceNamespace]
+	return contradictingLabel(group.Labels, t.labels) == "" &&
+		(named || group.Name == groupName(t.Owner) || group.Labels[label.ServiceUID] != "")
 }
 
 // sentence returns the text with a capital first letter.

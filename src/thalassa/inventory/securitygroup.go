@@ -36,7 +36,7 @@ func (i *Inventory) newSecurityGroups() securityGroups {
 func (g *securityGroups) use() { g.used.Put("", time.Now()) }
 
 func (i *Inventory) securityGroupKeys(g resource.SecurityGroup) []string {
-	return append(i.labelKeys(g.Labels, nameKey(g.Name)), slugKey(g.Slug))
+	return append(i.labelKeys(g.Labels), slugKey(g.Slug))
 }
 
 // SecurityGroupsOf returns all security groups of the owner, from a list at most maxAge old, in the same way as

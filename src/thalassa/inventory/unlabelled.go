@@ -3,13 +3,12 @@ package inventory
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
-// Objects that lost labels of their owner are found by other properties: load balancers by their name, their addresses
-// and the labels of their listeners; target groups and security groups by their name.
+// Load balancers that lost labels of their owner are found by their name, their addresses and the owner's label. Their
+// target groups and security groups are found by them.
 
 func nameKey(name string) string { return "name/" + name }
 
@@ -42,42 +41,21 @@ func (i *Inventory) balancerKeys(lb resource.LoadBalancer) []string {
 	for _, address := range lb.Addresses() {
 		keys = append(keys, balancerAddressKey(address))
 	}
-	for _, owner := range i.related(lb) {
+	if owner := lb.Labels[i.owner]; owner != "" {
 		keys = append(keys, relatedKey(owner))
 	}
 	return keys
 }
 
-// related returns the owners in the labels of a load balancer and of its listeners.
-func (i *Inventory) related(lb resource.LoadBalancer) []string {
-	owners := []string{lb.Labels[i.owner]}
-	for _, listener := range lb.Listeners {
-		owners = append(owners, listener.Labels[i.owner])
-	}
-	return slices.DeleteFunc(owners, func(owner string) bool { return owner == "" })
-}
-
 // groupKeys returns the index keys of a target group.
-func (i *Inventory) groupKeys(g resource.TargetGroup) []string {
-	return i.labelKeys(g.Labels, nameKey(balancerNameOf(g.Name)))
-}
+func (i *Inventory) groupKeys(g resource.TargetGroup) []string { return i.labelKeys(g.Labels) }
 
-// labelKeys returns the key of the owner in the labels and, if the owner does not find the object by it, the others.
-func (i *Inventory) labelKeys(labels resource.Labels, others ...string) []string {
-	var keys []string
-	if resource.HasLabels(labels, i.owned) {
-		keys = append(keys, ownerKey(labels[i.owner]))
+// labelKeys returns the key of the owner in the labels.
+func (i *Inventory) labelKeys(labels resource.Labels) []string {
+	if !resource.HasLabels(labels, i.owned) {
+		return nil
 	}
-	if !i.labelled(labels) {
-		keys = append(keys, others...)
-	}
-	return keys
-}
-
-// balancerNameOf returns the name of the load balancer in a target group's name: "a0a1b2c3d" for "a0a1b2c3d-http".
-func balancerNameOf(name string) string {
-	before, _, _ := strings.Cut(name, "-")
-	return before
+	return []string{ownerKey(labels[i.owner])}
 }
 
 // LoadBalancersWithTraits returns the stored load balancers that have any of the traits and are not the owner's by
@@ -104,24 +82,19 @@ func (i *Inventory) LoadBalancersWithTraits(ctx context.Context, traits resource
 	}), nil
 }
 
-// TargetGroupsNamed returns the stored target groups that were created for the load balancer with the name and lack
-// labels. Those that lists lack are requested.
-func (i *Inventory) TargetGroupsNamed(ctx context.Context, balancer string) ([]resource.TargetGroup, error) {
-	return i.groups.FindNow(ctx, nameKey(balancer))
-}
-
-// SecurityGroupsNamed returns the stored security groups that have one of the names and lack labels. Those that lists
-// lack are requested.
-func (i *Inventory) SecurityGroupsNamed(ctx context.Context, names ...string) ([]resource.SecurityGroup, error) {
+// AttachedSecurityGroups returns the stored security groups that are attached to the load balancer and lack labels of
+// an owner. Those that lists lack are requested.
+func (i *Inventory) AttachedSecurityGroups(ctx context.Context,
+	balancer resource.LoadBalancer) ([]resource.SecurityGroup, error) {
 	var all []resource.SecurityGroup
-	for _, name := range names {
-		found, err := i.securityGroups.FindNow(ctx, nameKey(name))
+	for _, id := range balancer.SecurityGroups {
+		found, err := i.securityGroups.FindNow(ctx, id)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, found...)
 	}
-	return all, nil
+	return slices.DeleteFunc(all, func(g resource.SecurityGroup) bool { return i.labelled(g.Labels) }), nil
 }
 
 // Unlabelled returns the stored load balancers that lack labels of an owner and have none of another cluster.
