@@ -130,10 +130,12 @@ func (b *balancers) balancersOf(ctx context.Context, service *corev1.Service,
 	if err != nil {
 		return nil, nil, err
 	}
-	like, err := b.recognise(ctx, service, len(owned) > 0)
+	traits := b.settings.TraitsOf(service)
+	similar, err := b.inventory.LoadBalancersWithTraits(ctx, traits.Traits, len(owned) == 0)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("looking for a load balancer of the Service that lost its labels: %w", err)
 	}
+	like := traits.Recognise(similar)
 	balancers := like.Take(owned)
 	return balancers, like, nil
 }
@@ -142,18 +144,6 @@ func (b *balancers) balancersOf(ctx context.Context, service *corev1.Service,
 func (b *balancers) fresh() time.Duration {
 	maxAge, _ := b.schedule.look()
 	return maxAge
-}
-
-// recognise searches the present list for load balancers of the Service that lost labels. With has, the Service has a
-// load balancer with its labels, so nothing depends on the result.
-func (b *balancers) recognise(ctx context.Context, service *corev1.Service, has bool) (balancer.Recognition, error) {
-	traits := b.settings.TraitsOf(service)
-	similar, err := b.inventory.LoadBalancersWithTraits(ctx, traits.Traits, !has)
-	if err != nil {
-		return nil, fmt.Errorf("looking for a load balancer of the Service that lost its labels: %w",
-			err)
-	}
-	return traits.Recognise(similar), nil
 }
 
 // otherUser returns a load balancer of others that uses the target group or security group with that identity.

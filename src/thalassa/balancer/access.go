@@ -17,8 +17,8 @@ import (
 // settingSources is the entry of a listener's record for its allowed sources.
 const settingSources = "allowed-sources"
 
-// legacySourceRanges is the predecessor of spec.loadBalancerSourceRanges, with the same meaning.
-const legacySourceRanges = corev1.AnnotationLoadBalancerSourceRangesKey
+// sourceRangesAnnotation is the predecessor of spec.loadBalancerSourceRanges, with the same meaning.
+const sourceRangesAnnotation = corev1.AnnotationLoadBalancerSourceRangesKey
 
 // sources are the networks that may connect to a port: sorted, without duplicates. If there are none, every address
 // may.
@@ -27,8 +27,8 @@ type sources = annotation.Setting[[]netip.Prefix]
 // rangesOf returns the sources in the Service's spec.
 func rangesOf(service *corev1.Service) (ranges sources, problem *annotation.Problem) {
 	texts, field := service.Spec.LoadBalancerSourceRanges, "spec.loadBalancerSourceRanges"
-	if text := strings.TrimSpace(service.Annotations[legacySourceRanges]); len(texts) == 0 && text != "" {
-		texts, field = strings.Split(text, ","), legacySourceRanges
+	if text := strings.TrimSpace(service.Annotations[sourceRangesAnnotation]); len(texts) == 0 && text != "" {
+		texts, field = strings.Split(text, ","), sourceRangesAnnotation
 	}
 	for _, text := range texts {
 		prefix, err := netip.ParsePrefix(strings.TrimSpace(text))

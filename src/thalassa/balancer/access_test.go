@@ -52,7 +52,7 @@ func TestRangesOf(t *testing.T) {
 		"by the older annotation":     {nil, "10.0.0.0/8, 192.0.2.0/24", from("10.0.0.0/8", "192.0.2.0/24"), ""},
 		"the older one loses":         {[]string{"10.0.0.0/8"}, "192.0.2.0/24", from("10.0.0.0/8"), ""},
 		"the older one is blank":      {nil, " ", sources{}, ""},
-		"the older one is unreadable": {nil, "everybody", unreadable(), legacySourceRanges},
+		"the older one is unreadable": {nil, "everybody", unreadable(), sourceRangesAnnotation},
 		"and does not matter":         {[]string{"10.0.0.0/8"}, "everybody", from("10.0.0.0/8"), ""},
 	}
 	for name, tt := range tests {
@@ -60,7 +60,7 @@ func TestRangesOf(t *testing.T) {
 			web := service("web", 80)
 			web.Spec.LoadBalancerSourceRanges = tt.spec
 			if tt.legacy != "" {
-				web.Annotations[legacySourceRanges] = tt.legacy
+				web.Annotations[sourceRangesAnnotation] = tt.legacy
 			}
 			got, problem := rangesOf(web)
 			if !sameSources(got, tt.want) {

@@ -87,6 +87,8 @@ func healthCheckTests() map[string]healthCheckTest {
 			checking("http", 30080, "/x"), nil},
 		"Local": {nil, local, false, nil, checking("http", 32000, "/healthz"),
 			checking("http", 32000, "/healthz")},
+		"Local, another check is there": {nil, local, false, slow(), checking("http", 32000, "/healthz"),
+			changed(slow(), func(c *resource.HealthCheck) { c.Port, c.Path = 32000, "/healthz" })},
 		"Local, of UDP": {nil, local, udp, nil, checking("http", 32000, "/healthz"),
 			checking("http", 32000, "/healthz")},
 		"Local, with a port": {ask{"health-check-port", "8081"}, local, false, nil,
@@ -150,41 +152,6 @@ func TestPathsWithoutMeaningStay(t *testing.T) {
 	}
 }
 
-// TestHealthChecksOfAdoptedOnes: they keep what they have until their Service asks, and again when it no longer does
-// they get the default.
-func TestHealthChecksOfAdoptedOnes(t *testing.T) {
-	port := cloud.Port{Key: cloud.Key{Protocol: corev1.ProtocolTCP, Port: 80}, TargetPort: 30080}
-	asks := healthOf(t, "health-check-enabled", "true", "health-check-port", "8081")
-	recorded := lastApplied{}.with("health-check")
-	tests := map[string]struct {
-		memo    recordUpdate
-		check   healthCheckSpec
-		want    *resource.HealthCheck
-		records bool
-	}{
-		"not asked": {recordUpdate{adopted: true}, healthCheckSpec{settings: healthOf(t)}, slow(), false},
-		"asked": {recordUpdate{adopted: true}, healthCheckSpec{settings: asks},
-			changed(slow(), at(8081)), true},
-		"no longer asked": {recordUpdate{recorded, true}, healthCheckSpec{settings: healthOf(t)}, nil, false},
-		"Local": {recordUpdate{adopted: true}, healthCheckSpec{settings: healthOf(t), nodePort: 32000},
-			changed(slow(), func(c *resource.HealthCheck) { c.Port, c.Path = 32000, "/healthz" }), true},
-		"no longer Local": {recordUpdate{recorded, true}, healthCheckSpec{settings: healthOf(t)}, nil, false},
-		"of us, not asked": {recordUpdate{}, healthCheckSpec{settings: healthOf(t)},
-			checking("tcp", 30080, "/healthz"),
-			false},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, tt.check.effective(&tt.memo, port, slow())); diff != "" {
-				t.Errorf("health check (-want +got):\n%s", diff)
-			}
-			if tt.memo.has("health-check") != tt.records {
-				t.Errorf("it remembers %v, want that it does: %t", tt.memo.applied, tt.records)
-			}
-		})
-	}
-}
-
 // TestHealthCheckWithoutAnnotation: a value that a Service asked for, and does not any more, becomes the default
 // again. An adopted target group keeps each value until its Service asks for another.
 func TestHealthCheckWithoutAnnotation(t *testing.T) {
@@ -212,7 +179,8 @@ func TestHealthCheckWithoutAnnotation(t *testing.T) {
 			times(15, 3, 1, 3)},
 		"ours, a timeout": {recordUpdate{}, []string{"health-check-timeout", "8"}, times(5, 3, 1, 3),
 			times(8, 8, 1, 3)},
-		"adopted": {adopted(), nil, times(10, 5, 2, 4), times(10, 5, 2, 4)},
+		"adopted":                    {adopted(), nil, times(10, 5, 2, 4), times(10, 5, 2, 4)},
+		"adopted, no longer checked": {adopted("health-check"), nil, times(10, 5, 2, 4), nil},
 		"adopted, an interval": {adopted(), []string{"health-check-interval", "15"}, times(10, 5, 2, 4),
 			times(15, 5, 2, 4)},
 		"adopted, an interval below its timeout": {adopted(), []string{"health-check-interval", "5"},

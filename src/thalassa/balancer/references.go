@@ -211,7 +211,7 @@ func (r Request) namedAddress() namedAddress {
 	switch {
 	case err != nil:
 		named.illegible = true
-	case r.legacy():
+	case !r.created:
 		named.ignored = !slices.ContainsFunc(r.observed.Balancer().ExternalAddresses, func(has string) bool {
 			return isAddress(has, parsed)
 		})
@@ -267,12 +267,6 @@ func (r *resolution) findReservedIP(named namedAddress) {
 func isAddress(text string, address netip.Addr) bool {
 	parsed, err := netip.ParseAddr(text)
 	return err == nil && parsed == address
-}
-
-// legacy reports whether a load balancer exists that this program did not create.
-func (r Request) legacy() bool {
-	balancer := r.observed.Balancer()
-	return balancer != nil && !lastAppliedOf(balancer.Annotations).created
 }
 
 // useReservedIP sets the reserved IP, unless another object uses it.
