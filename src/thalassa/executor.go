@@ -1,6 +1,7 @@
 package thalassa
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,6 +36,7 @@ type executor struct {
 type execution struct {
 	*executor
 	created balancer.Identities
+	left    string // what the latest write left in the cloud because it was refused; "" if nothing
 }
 
 // apply carries out the plan of a Service. The audit log contains the Service and the reason of each write. An error
@@ -42,7 +44,10 @@ type execution struct {
 func (e *executor) apply(ctx context.Context, service *corev1.Service, plan cloud.Plan) ([]cloud.Attempt, error) {
 	run := &execution{executor: e, created: balancer.Identities{}}
 	e.memory.wrote.Put(string(service.UID), time.Now())
-	return plan.Each(ctx, func(ctx context.Context, operation cloud.Operation) error {
+	var left []string // by each write
+	made, err := plan.Each(ctx, func(ctx context.Context, operation cloud.Operation) error {
+		run.left = ""
+		defer func() { left = append(left, run.left) }()
 		if operation.Verb == cloud.Create {
 			if err := e.inventory.CheckAnswers(ctx); err != nil {
 				return err
@@ -55,6 +60,10 @@ func (e *executor) apply(ctx context.Context, service *corev1.Service, plan clou
 		tracing.End(span, err)
 		return err
 	})
+	for at := range made {
+		made[at].Leaves = cmp.Or(left[at], made[at].Leaves)
+	}
+	return made, err
 }
 
 // write carries out one operation.
@@ -182,7 +191,7 @@ func (e *execution) updateTargetGroup(ctx context.Context, o balancer.UpdateTarg
 	case err == nil:
 		e.memory.recordRemoval(o.From, o.To)
 	case o.MayBeRefused:
-		return unlessRefused(err)
+		return e.unlessRefused(err, o.LeavesIfRefused)
 	}
 	return err
 }
@@ -209,15 +218,16 @@ func (e *execution) updateSecurityGroup(ctx context.Context, o balancer.UpdateSe
 	}
 	err := e.inventory.UpdateSecurityGroup(ctx, o.From, o.To)
 	if o.MayBeRefused {
-		return unlessRefused(err)
+		return e.unlessRefused(err, o.LeavesIfRefused)
 	}
 	return err
 }
 
-// unlessRefused returns nil if the cloud refused a write that a deletion can do without: a retry would be refused as
-// well.
-func unlessRefused(err error) error {
+// unlessRefused returns nil if the cloud refused a write that a deletion can do without, and records what this leaves:
+// a retry would be refused as well.
+func (e *execution) unlessRefused(err error, leaves string) error {
 	if errors.Is(err, client.ErrBadRequest) || errors.Is(err, client.ErrForbidden) {
+		e.left = leaves
 		return nil
 	}
 	return err

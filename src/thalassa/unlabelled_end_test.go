@@ -32,7 +32,7 @@ func (l *lab) refuseUpdates(status int) {
 }
 
 // TestDeletionWhenLabelsAreRefused: a Service is deleted whose target groups and security group lost labels, which the
-// cloud does not let anybody set. The deletion ends, and these stay.
+// cloud does not let anybody set. The deletion ends, these stay, and one event names them.
 func TestDeletionWhenLabelsAreRefused(t *testing.T) {
 	for _, status := range []int{http.StatusBadRequest, http.StatusForbidden} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
@@ -44,8 +44,14 @@ func TestDeletionWhenLabelsAreRefused(t *testing.T) {
 				l.refuseUpdates(status)
 				l.restart()
 				l.remove(web)
-				if left := l.list("/v1/loadbalancers"); len(left) > 0 {
-					t.Errorf("left in the cloud: %v", left)
+				reported, left := l.eventsAbout("LoadBalancerLeft"), l.labelsOf()
+				if len(reported) != 1 || len(left) != 3 || len(l.list("/v1/loadbalancers")) > 0 {
+					t.Fatalf("reported %q, left %v; want two target groups and the security group", reported, left)
+				}
+				for id := range left {
+					if !strings.Contains(reported[0], id) {
+						t.Errorf("reported %q, want %s", reported, id)
+					}
 				}
 			})
 		})

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
@@ -198,6 +199,20 @@ func TestHealthCheckWithoutAnnotation(t *testing.T) {
 				t.Errorf("health check (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestAdoptedCheckOfTheNodePort: the check of the node port follows it, unless the Service names the port of the check.
+func TestAdoptedCheckOfTheNodePort(t *testing.T) {
+	port := cloud.Port{Key: cloud.Key{Protocol: corev1.ProtocolTCP, Port: 80}, TargetPort: 31080}
+	group := resource.TargetGroup{Port: 30080, HealthCheck: checking("tcp", 30080, "/healthz")}
+	for want, annotations := range map[int32][]string{31080: nil, 30080: {"health-check-port", "30080"}} {
+		web := service("web", 80)
+		annotated(annotations...)(web)
+		d := NewConfig(cloudconfig.Default()).Request(web, Observed{}).desired
+		if got := d.checkOf(port, group, &recordUpdate{adopted: true}); got.Port != want {
+			t.Errorf("with %q the check is of port %d, want %d", annotations, got.Port, want)
+		}
 	}
 }
 

@@ -78,17 +78,22 @@ func (d *difference) relabelled(balancer resource.LoadBalancer) resource.LoadBal
 // by it they are recognised without them.
 func (d *difference) restoreGroupLabels(o Observed) {
 	const why = "it lost labels of the Service, which is being removed"
+	leaves := func(kind, name, id string) string {
+		return fmt.Sprintf("%s %s (%s) remains in the cloud: it lost labels of this Service, and the cloud refused to "+
+			"set them again. Delete it there.", sentence(kind), name, id)
+	}
 	for _, from := range o.Groups {
 		if to := from; !labelledFor(from.Labels, d.desired.labels) {
 			to.Labels = withLabels(from.Labels, d.desired.labels)
-			d.add(cloud.Update, kindGroup, from.Name, why, UpdateTargetGroup{From: from, To: to, MayBeRefused: true})
+			d.add(cloud.Update, kindGroup, from.Name, why, UpdateTargetGroup{From: from, To: to, MayBeRefused: true,
+				LeavesIfRefused: leaves(kindGroup, from.Name, from.ID)})
 		}
 	}
 	for _, from := range o.SecurityGroups {
 		if to := from; !from.Deleting() && !labelledFor(from.Labels, d.desired.labels) {
 			to.Labels = withLabels(from.Labels, d.desired.labels)
-			d.add(cloud.Update, kindSecurityGroup, from.Name, why,
-				UpdateSecurityGroup{From: from, To: to, MayBeRefused: true})
+			d.add(cloud.Update, kindSecurityGroup, from.Name, why, UpdateSecurityGroup{From: from, To: to,
+				MayBeRefused: true, LeavesIfRefused: leaves(kindSecurityGroup, from.Name, from.ID)})
 		}
 	}
 }

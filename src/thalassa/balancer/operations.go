@@ -50,10 +50,11 @@ type DeleteListener struct{ LoadBalancer, Listener string }
 type CreateTargetGroup struct{ TargetGroup resource.TargetGroup }
 
 // UpdateTargetGroup changes a target group to To, except for its machines. With MayBeRefused a refusal by the cloud is
-// no failure.
+// no failure; LeavesIfRefused describes what then stays in the cloud, "" if nothing does.
 type UpdateTargetGroup struct {
-	From, To     resource.TargetGroup
-	MayBeRefused bool
+	From, To        resource.TargetGroup
+	MayBeRefused    bool
+	LeavesIfRefused string
 }
 
 // SetMachines replaces the set of machines of a target group.
@@ -69,11 +70,12 @@ type DeleteTargetGroup struct{ TargetGroup string }
 type CreateSecurityGroup struct{ SecurityGroup resource.SecurityGroup }
 
 // UpdateSecurityGroup changes a security group to To, if it still has the version of From. With DeleteUnused the
-// caller tries to delete it first, which the cloud refuses while anything uses it. With MayBeRefused a refusal of the
-// update is no failure.
+// caller tries to delete it first, which the cloud refuses while anything uses it. MayBeRefused and LeavesIfRefused are
+// those of UpdateTargetGroup.
 type UpdateSecurityGroup struct {
 	From, To                   resource.SecurityGroup
 	DeleteUnused, MayBeRefused bool
+	LeavesIfRefused            string
 }
 
 // DeleteSecurityGroup deletes the security group with the identity.

@@ -100,7 +100,8 @@ func (d desired) checkOf(port cloud.Port, group resource.TargetGroup,
 	switch {
 	case check == nil && d.memory.Irremovable[group.ID]:
 		return group.HealthCheck
-	case record.adopted && check != nil && int(check.Port) == group.Port && check.Port != port.TargetPort:
+	case record.adopted && check != nil && int(check.Port) == group.Port && check.Port != port.TargetPort &&
+		!d.ports[port.Key].health.port.Given:
 		moved := *check // a check of the target port, which has changed
 		moved.Port = port.TargetPort
 		return &moved
