@@ -64,7 +64,7 @@ func TestFinalizersDelayDeletion(t *testing.T) {
 	if err := c.Create(web()); !apierrors.IsAlreadyExists(err) {
 		t.Errorf("another one of its name: %v", err)
 	}
-	if err := patchStatus(t, client, `{"metadata":{"finalizers":["example.com/other"]}}`); !apierrors.IsForbidden(err) {
+	if err := patchStatus(t, client, `{"metadata":{"finalizers":["example.com/other"]}}`); !apierrors.IsInvalid(err) {
 		t.Errorf("a new finalizer: %v", err)
 	}
 	if err := patchStatus(t, client,

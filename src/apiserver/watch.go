@@ -1,4 +1,4 @@
-package simulator
+package apiserver
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 
 // stream is the body of the answer to a watch. The client pulls the changes out of the history.
 type stream struct {
-	server   *Simulator
-	kind     *kind
+	server   *Server
+	kind     *Kind
 	selected selection
 	first    [][]byte // what the client reads before changes
 	position int      // of the next change in the history
@@ -28,8 +28,8 @@ type stream struct {
 }
 
 // watch begins a watch. The server is locked.
-func (s *Simulator) watch(ctx context.Context, c call) (*stream, error) {
-	selected, err := selectionOf(c)
+func (s *Server) watch(ctx context.Context, c call) (*stream, error) {
+	selected, err := s.selectionOf(c)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (w *stream) listFirst() {
 
 // bookmark is the event that ends the objects with which a watch begins.
 func (w *stream) bookmark() Object {
-	o := w.kind.new()
+	o := w.kind.New()
 	o.SetResourceVersion(strconv.FormatInt(w.server.version, 10))
 	o.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
 	return o
@@ -151,7 +151,7 @@ func (w *stream) event(c change) []byte {
 }
 
 // trim forgets the changes that all watches have reported.
-func (s *Simulator) trim() {
+func (s *Server) trim() {
 	position := s.events.after(s.version)
 	for w := range s.watches {
 		position = min(position, w.position)
@@ -186,7 +186,7 @@ func (w *stream) end() {
 }
 
 // InterruptWatches ends all watches. Clients may begin them again where they ended.
-func (s *Simulator) InterruptWatches() {
+func (s *Server) InterruptWatches() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for w := range s.watches {
@@ -196,18 +196,18 @@ func (s *Simulator) InterruptWatches() {
 
 // ExpireWatches ends all watches and forgets all changes: a watch that begins where another one ended is answered with
 // 410 Gone, and clients have to list all objects.
-func (s *Simulator) ExpireWatches() {
+func (s *Server) ExpireWatches() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.version++
-	s.events.forget(s.kinds, s.version)
+	s.events.forget(s.options.Kinds, s.version)
 	for w := range s.watches {
 		w.end()
 	}
 }
 
 // DelayEvents lets watches report each change only some time after it was made, so that clients have stale objects.
-func (s *Simulator) DelayEvents(delay time.Duration) {
+func (s *Server) DelayEvents(delay time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.events.delay = delay
