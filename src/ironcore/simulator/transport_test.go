@@ -32,6 +32,7 @@ func TestHTTP(t *testing.T) {
 		"protobuf or JSON": {http.MethodGet, balancersPath, protobuf + ", application/json", "", "", 200},
 		"protobuf body":    {http.MethodPost, balancersPath, "", protobuf, "x", 415},
 		"no JSON":          {http.MethodPost, balancersPath, "", "application/json", "x", 400},
+		"no patch":         {http.MethodPatch, balancersPath + "/lb", "", "application/merge-patch+json", "[]", 400},
 		"unknown patch":    {http.MethodPatch, balancersPath + "/lb", "", "application/json", "{}", 415},
 		"apply without manager": {http.MethodPatch, balancersPath + "/lb", "", "application/apply-patch+yaml",
 			`{"metadata":{"name":"lb"}}`, 422},
