@@ -14,18 +14,26 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-func (s *Server) serveCreate(c call) (stored, error) {
+// received returns the object in a request to create or to update it.
+func (s *Server) received(c call) (Object, error) {
 	object, err := s.decode(c, []byte(c.Body))
 	if err != nil {
-		return stored{}, apierrors.NewBadRequest(err.Error())
+		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	if object.GetName() != c.Name {
-		return stored{}, apierrors.NewBadRequest("the name in the path is not the name in the object")
+		return nil, apierrors.NewBadRequest("the name in the path is not the name in the object")
+	}
+	return object, nil
+}
+
+func (s *Server) serveCreate(c call) (stored, error) {
+	object, err := s.received(c)
+	if err != nil {
+		return stored{}, err
 	}
 	if object.GetResourceVersion() != "" {
 		return stored{}, apierrors.NewBadRequest("a new object must not have a resourceVersion")
 	}
-	object.SetUID("")
 	managed, err := s.manage(c, c.kind.New(), object)
 	if err != nil {
 		return stored{}, err
@@ -38,6 +46,7 @@ func (s *Server) insert(c call, object Object) (stored, error) {
 	if _, ok := s.objects[c.kind][c.key()]; ok {
 		return stored{}, apierrors.NewAlreadyExists(c.kind.groupResource(), c.Name)
 	}
+	object.SetUID("")
 	if !c.kind.StatusKept {
 		copyField(object, c.kind.Object, "Status")
 	}
@@ -52,12 +61,9 @@ func (s *Server) insert(c call, object Object) (stored, error) {
 }
 
 func (s *Server) serveUpdate(c call) (stored, error) {
-	object, err := s.decode(c, []byte(c.Body))
+	object, err := s.received(c)
 	if err != nil {
-		return stored{}, apierrors.NewBadRequest(err.Error())
-	}
-	if object.GetName() != c.Name {
-		return stored{}, apierrors.NewBadRequest("the name in the path is not the name in the object")
+		return stored{}, err
 	}
 	if object.GetResourceVersion() == "" {
 		return stored{}, apierrors.NewInvalid(schema.GroupKind{Group: c.kind.Group, Kind: c.kind.Resource}, c.Name,
