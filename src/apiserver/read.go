@@ -2,8 +2,8 @@ package apiserver
 
 import (
 	"bytes"
+	"fmt"
 	"net/http"
-	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/fields"
@@ -67,17 +67,13 @@ func (s *Server) serveList(c call) (int, []byte, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	var answer bytes.Buffer
-	answer.WriteString(`{"kind":"` + c.kind.Kind + `List","apiVersion":"` + c.kind.GroupVersion().String() +
-		`","metadata":{"resourceVersion":"` + strconv.FormatInt(s.version, 10) + `"},"items":[`)
-	separator := ""
+	var items [][]byte
 	for _, o := range s.list(c.kind, c.Namespace) {
 		if selected.has(o) {
-			answer.WriteString(separator)
-			answer.Write(o.encoded)
-			separator = ","
+			items = append(items, o.encoded)
 		}
 	}
-	answer.WriteString("]}")
-	return http.StatusOK, answer.Bytes(), nil
+	return http.StatusOK, fmt.Appendf(nil,
+		`{"kind":"%sList","apiVersion":"%s","metadata":{"resourceVersion":"%d"},"items":[%s]}`,
+		c.kind.Kind, c.kind.GroupVersion(), s.version, bytes.Join(items, []byte(","))), nil
 }

@@ -2,9 +2,9 @@ package apiserver
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -81,11 +81,9 @@ func expired(from int64) metav1.Status {
 	return status
 }
 
+// frame returns the line of an event with an encoded object.
 func frame(event watch.EventType, object []byte) []byte {
-	return append(encode(struct {
-		Type   watch.EventType `json:"type"`
-		Object json.RawMessage `json:"object"`
-	}{event, object}), '\n')
+	return slices.Concat([]byte(`{"type":"`+string(event)+`","object":`), object, []byte("}\n"))
 }
 
 // start lets the watch end with the client's context, and after the time that the client asked for.
