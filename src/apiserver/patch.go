@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -50,16 +51,12 @@ func (s *Server) patch(c call, live stored) (patched []byte, err error) {
 		patched, err = patch.Apply(live.encoded)
 	case kind != types.MergePatchType && (kind != types.StrategicMergePatchType || s.options.NoStrategicMerge):
 		return nil, unsupportedPatch(c)
+	case !json.Valid(body) || !bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")):
+		return nil, apierrors.NewBadRequest("decoding the patch: it is no JSON object")
+	case kind == types.MergePatchType:
+		patched, err = jsonpatch.MergePatch(live.encoded, body)
 	default:
-		var fields map[string]any
-		if malformed := json.Unmarshal(body, &fields); malformed != nil {
-			return nil, apierrors.NewBadRequest("decoding the patch: " + malformed.Error())
-		}
-		if kind == types.MergePatchType {
-			patched, err = jsonpatch.MergePatch(live.encoded, body)
-		} else {
-			patched, err = strategicpatch.StrategicMergePatch(live.encoded, body, c.kind.Object)
-		}
+		patched, err = strategicpatch.StrategicMergePatch(live.encoded, body, c.kind.Object)
 	}
 	if err != nil {
 		return nil, unprocessable(c, err)

@@ -3,6 +3,9 @@
 // and the simulator of IronCore has the kinds of IronCore.
 //
 // Clients use it through Transport, in the protocol of the API. Tests read and change the objects through Do.
+//
+// Its tests are those of the simulator, with the clients of IronCore: a test sends the same requests to the real server
+// (ci/slow/ironcore).
 package apiserver
 
 import (
