@@ -95,8 +95,8 @@ func boundariesOfPrograms() []Boundary {
 	return []Boundary{{
 		Why:    "clouds and tests for tests are in no program",
 		From:   "src/adapter src/cmd src/controller src/manager src/ironcore src/thalassa",
-		Except: "src/ironcore/simulator",
-		Never:  "src/cloud/cloudtest src/controller/conformance src/ironcore/simulator",
+		Except: "src/controller/conformance src/controller/service/cluster src/ironcore/simulator",
+		Never:  "src/apiserver src/controller/conformance src/controller/service/cluster src/ironcore/simulator",
 	}, {
 		Why:   "client and server must not share one mistake: the emulator has wire types of its own",
 		From:  "src/emulator",

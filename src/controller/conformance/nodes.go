@@ -32,7 +32,7 @@ func nodeWaitsForMachine(r *rig) {
 
 func (r *rig) wantInitialised(name string) {
 	r.Helper()
-	n := workerpooltest.Node(r, r.cluster, name)
+	n := r.node(name)
 	want(r, "provider ID of the cloud", r.offered.Machines.Owns(n.Spec.ProviderID), true)
 	want(r, "taint", r.isTainted(name, cloudproviderapi.TaintExternalCloudProvider), false)
 	want(r, "has addresses", len(n.Status.Addresses) > 0, true)
@@ -81,7 +81,7 @@ func otherClouds(r *rig) {
 	for _, was := range others {
 		want(r, "Node exists: "+was.Name, r.nodeExists(was.Name), true)
 		want(r, "next hop of "+was.Name, r.cloud.NextHop(r.podsOf(was.Name)), "")
-		is := workerpooltest.Node(r, r.cluster, was.Name)
+		is := r.node(was.Name)
 		want(r, "Node is unchanged: "+was.Name, equality.Semantic.DeepEqual(was, is), true)
 	}
 	want(r, "Nodes with a machine", r.count("node_lifecycle_nodes"), 2)
@@ -103,7 +103,7 @@ func (r *rig) registerOthers() (nodes []*corev1.Node) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(changes)) {
 		r.register(name, changes[name])
-		nodes = append(nodes, workerpooltest.Node(r, r.cluster, name))
+		nodes = append(nodes, r.node(name))
 	}
 	return nodes
 }

@@ -3,21 +3,22 @@ package conformance
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/kubernetes"
 	cloudproviderapi "k8s.io/cloud-provider/api"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
@@ -25,6 +26,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/nodelifecycle"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/route"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service/cluster"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool/workerpooltest"
 )
 
@@ -33,10 +35,12 @@ type rig struct {
 	*testing.T
 	cloud   Cloud
 	offered *cloud.Cloud // of the current process
-	cluster *fake.Clientset
+	cluster *cluster.Cluster
 	process *workerpooltest.Process
 	counts  *prometheus.Registry // the metrics of the current process
 	made    int
+	// requests is the number of those to the API server.
+	requests atomic.Int64
 	// expected are the reasons of warnings that the test causes.
 	expected []string
 }
@@ -47,7 +51,7 @@ const podNetwork = "10.244.0.0/16"
 // newRig returns a cluster with the Nodes a and b, which are ready, and starts a process.
 func newRig(t *testing.T, c Cloud) *rig {
 	t.Helper()
-	r := &rig{T: t, cloud: c, cluster: workerpooltest.NewClient(), process: workerpooltest.New(t)}
+	r := &rig{T: t, cloud: c, cluster: cluster.New(), process: workerpooltest.New(t)}
 	r.join("a")
 	r.join("b")
 	r.start()
@@ -59,11 +63,15 @@ func (r *rig) start() {
 	r.Helper()
 	r.process.End()
 	r.offered = r.identified()
-	r.process.Begin(r.cluster, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
+	client, err := cluster.Client(roundTripper(r.record))
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.process.Begin(client, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
 		if r.offered.SetInformers != nil {
 			r.offered.SetInformers(factory)
 		}
-		runs, err := r.controllers(factory)
+		runs, err := r.controllers(client, factory)
 		return func(ctx context.Context) {
 			if r.offered.Start != nil {
 				r.offered.Start(ctx, nil)
@@ -78,6 +86,20 @@ func (r *rig) start() {
 	workerpooltest.Pass(time.Minute)
 }
 
+// roundTripper is a function as a transport.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
+
+// record counts the requests to the API server, without watches, which clients begin again every few minutes.
+func (r *rig) record(request *http.Request) (*http.Response, error) {
+	if request.URL.Query().Get("watch") == "" {
+		r.requests.Add(1)
+	}
+	return r.cluster.Transport().RoundTrip(request)
+}
+
 // identified returns the cloud for a process, with the UID of the cluster.
 func (r *rig) identified() *cloud.Cloud {
 	offered := r.cloud.New()
@@ -88,28 +110,30 @@ func (r *rig) identified() *cloud.Cloud {
 }
 
 // controllers creates all controllers, with the default periods of their flags.
-func (r *rig) controllers(factory informers.SharedInformerFactory) ([]func(context.Context), error) {
+func (r *rig) controllers(
+	client kubernetes.Interface, factory informers.SharedInformerFactory,
+) ([]func(context.Context), error) {
 	core, recorder := factory.Core().V1(), r.process.Recorder
 	nodes, err := node.New(node.Options{Provider: r.offered.Machines, Behaviour: r.offered.MachineBehaviour,
-		Changes: r.offered.Changes, Client: r.cluster, Nodes: core.Nodes(), Period: 5 * time.Minute, Workers: 1,
+		Changes: r.offered.Changes, Client: client, Nodes: core.Nodes(), Period: 5 * time.Minute, Workers: 1,
 		ResyncWorkers: 1, Recorder: recorder})
 	if err != nil {
 		return nil, err
 	}
 	lifecycle, err := nodelifecycle.New(nodelifecycle.Options{Provider: r.offered.Machines,
-		Behaviour: r.offered.MachineBehaviour, Changes: r.offered.Changes, Client: r.cluster, Nodes: core.Nodes(),
+		Behaviour: r.offered.MachineBehaviour, Changes: r.offered.Changes, Client: client, Nodes: core.Nodes(),
 		Period: 5 * time.Second, Workers: 1, Recorder: recorder})
 	if err != nil {
 		return nil, err
 	}
 	services, err := service.New(service.Options{Provider: r.offered.LoadBalancers,
-		Behaviour: r.offered.LoadBalancerBehaviour, Changes: r.offered.Changes, Client: r.cluster,
+		Behaviour: r.offered.LoadBalancerBehaviour, Changes: r.offered.Changes, Client: client,
 		Services: core.Services(), Nodes: core.Nodes(), EndpointSlices: factory.Discovery().V1().EndpointSlices(),
 		Identity: r.offered.ClusterIdentity, Recorder: recorder})
 	if err != nil {
 		return nil, err
 	}
-	routes, err := route.New(route.Options{Provider: r.offered.Routes, Changes: r.offered.Changes, Client: r.cluster,
+	routes, err := route.New(route.Options{Provider: r.offered.Routes, Changes: r.offered.Changes, Client: client,
 		Nodes: core.Nodes(), CIDRs: []netip.Prefix{netip.MustParsePrefix(podNetwork)}, Domain: r.offered.LabelDomain,
 		Recorder: recorder})
 	if err != nil {
@@ -151,9 +175,7 @@ func (r *rig) register(name string, changes ...func(*corev1.Node)) {
 	for _, change := range changes {
 		change(created)
 	}
-	if _, err := r.cluster.CoreV1().Nodes().Create(r.Context(), created, metav1.CreateOptions{}); err != nil {
-		r.Fatal(err)
-	}
+	r.must(r.cluster.Create(created))
 }
 
 // count returns the sum of the values of a metric.
@@ -176,36 +198,45 @@ func (r *rig) count(name string) (sum float64) {
 // setReady changes the Ready condition of a Node.
 func (r *rig) setReady(name string, status corev1.ConditionStatus) {
 	r.Helper()
-	workerpooltest.ChangeNode(r, r.cluster, name, func(n *corev1.Node) {
+	r.must(r.cluster.ChangeNode(name, func(n *corev1.Node) {
 		for i := range n.Status.Conditions {
 			if n.Status.Conditions[i].Type == corev1.NodeReady {
 				n.Status.Conditions[i].Status = status
 			}
 		}
-	})
+	}))
+}
+
+// must fails the test if there is an error.
+func (r *rig) must(err error) {
+	r.Helper()
+	if err != nil {
+		r.Fatal(err)
+	}
 }
 
 // nodeExists reports whether there is a Node with the name.
-func (r *rig) nodeExists(name string) bool {
-	r.Helper()
-	_, err := r.cluster.CoreV1().Nodes().Get(r.Context(), name, metav1.GetOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
-		r.Fatal(err)
+func (r *rig) nodeExists(name string) bool { return r.node(name) != nil }
+
+// node returns the Node with the name, or nil.
+func (r *rig) node(name string) *corev1.Node {
+	for _, one := range r.cluster.Nodes() {
+		if one.Name == name {
+			return one
+		}
 	}
-	return err == nil
+	return nil
 }
 
 func (r *rig) isTainted(name, key string) bool {
 	r.Helper()
-	return slices.ContainsFunc(workerpooltest.Node(r, r.cluster, name).Spec.Taints, func(taint corev1.Taint) bool {
-		return taint.Key == key
-	})
+	return slices.ContainsFunc(r.node(name).Spec.Taints, func(taint corev1.Taint) bool { return taint.Key == key })
 }
 
 // podsOf returns the network of the pods of a Node.
 func (r *rig) podsOf(name string) netip.Prefix {
 	r.Helper()
-	return netip.MustParsePrefix(workerpooltest.Node(r, r.cluster, name).Spec.PodCIDR)
+	return netip.MustParsePrefix(r.node(name).Spec.PodCIDR)
 }
 
 // namespace is that of all Services.
@@ -227,32 +258,29 @@ func (r *rig) addService(name string) {
 	if r.cloud.NodePorts {
 		created.Spec.Ports[0].NodePort = 30080
 	}
-	_, err := r.cluster.CoreV1().Services(namespace).Create(r.Context(), created, metav1.CreateOptions{})
-	if err != nil {
-		r.Fatal(err)
-	}
+	r.must(r.cluster.Create(created))
 	r.settle()
 	workerpooltest.Pass(r.cloud.Provision)
 	r.react()
 }
 
+// service returns the Service of the tests, or nil.
 func (r *rig) service() *corev1.Service {
-	r.Helper()
-	found, err := r.cluster.CoreV1().Services(namespace).Get(r.Context(), web().Name, metav1.GetOptions{})
-	if err != nil {
-		r.Fatal(err)
+	for _, one := range r.cluster.Services() {
+		if one.Name == web().Name {
+			return one
+		}
 	}
-	return found
+	return nil
 }
 
 func (r *rig) changeService(change func(*corev1.Service)) {
 	r.Helper()
-	changed := r.service()
-	change(changed)
-	if _, err := r.cluster.CoreV1().Services(namespace).Update(r.Context(), changed,
-		metav1.UpdateOptions{}); err != nil {
-		r.Fatal(err)
-	}
+	r.must(r.cluster.Change(r.service(), func(object cluster.Object) {
+		if service, ok := object.(*corev1.Service); ok {
+			change(service)
+		}
+	}))
 	r.settle()
 }
 

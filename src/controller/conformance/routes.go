@@ -1,11 +1,9 @@
 package conformance
 
-import "github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool/workerpooltest"
-
 func routesFollowNodes(r *rig) {
 	pods := r.podsOf("b")
 	want(r, "next hop", r.cloud.NextHop(pods), "b")
-	workerpooltest.DeleteNode(r, r.cluster, "b")
+	r.must(r.cluster.Delete(r.node("b")))
 	r.settle()
 	want(r, "next hop without a Node", r.cloud.NextHop(pods), "")
 	want(r, "next hop of the other Node", r.cloud.NextHop(r.podsOf("a")), "a")

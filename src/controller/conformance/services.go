@@ -17,12 +17,13 @@ func serviceLifeCycle(r *rig) {
 	want(r, "finalizer", helpers.HasLBFinalizer(r.service()), true)
 	r.changeService(func(s *corev1.Service) { s.Spec.Ports[0].Port = 81 })
 	r.wantLoadBalancer("with another port", 81, "a", "b")
-	r.changeService(func(s *corev1.Service) { s.DeletionTimestamp = &metav1.Time{Time: time.Now()} })
+	r.must(r.cluster.Delete(r.service()))
+	r.settle()
 	workerpooltest.Pass(r.cloud.Provision)
 	r.react()
 	_, exists := r.cloud.LoadBalancer(web())
 	want(r, "load balancer exists", exists, false)
-	want(r, "finalizer of the deleted Service", helpers.HasLBFinalizer(r.service()), false)
+	want(r, "deleted Service is kept by its finalizer", r.service() != nil, false)
 }
 
 func targetsFollowNodes(r *rig) {
@@ -31,12 +32,12 @@ func targetsFollowNodes(r *rig) {
 	r.settle()
 	r.react()
 	r.wantLoadBalancer("after a Node joined", 80, "a", "b", "c")
-	workerpooltest.ChangeNode(r, r.cluster, "a", func(n *corev1.Node) {
+	r.must(r.cluster.ChangeNode("a", func(n *corev1.Node) {
 		metav1.SetMetaDataLabel(&n.ObjectMeta, corev1.LabelNodeExcludeBalancers, "")
-	})
+	}))
 	r.settle()
 	r.wantLoadBalancer("after a Node was excluded", 80, "b", "c")
-	workerpooltest.DeleteNode(r, r.cluster, "b")
+	r.must(r.cluster.Delete(r.node("b")))
 	r.settle()
 	r.wantLoadBalancer("after a Node was deleted", 80, "c")
 }
@@ -54,10 +55,8 @@ func orphan(r *rig) {
 	r.addService("web")
 	r.addService("api") // nothing is deleted if most load balancers have no Service
 	r.process.End()
-	if err := r.cluster.CoreV1().Services(namespace).Delete(r.Context(), web().Name,
-		metav1.DeleteOptions{}); err != nil {
-		r.Fatal(err)
-	}
+	r.changeService(func(s *corev1.Service) { s.Finalizers = nil })
+	r.must(r.cluster.Delete(r.service()))
 	r.start()
 	workerpooltest.Pass(time.Hour)
 	_, exists := r.cloud.LoadBalancer(web())
@@ -76,14 +75,11 @@ func restart(r *rig) {
 func quietHour(r *rig) {
 	r.addService("web")
 	workerpooltest.Pass(10 * time.Minute)
-	reads, writes := r.cloud.Reads(), r.cloud.Writes()
-	r.cluster.ClearActions()
+	reads, writes, requests := r.cloud.Reads(), r.cloud.Writes(), r.requests.Load()
 	workerpooltest.Pass(time.Hour)
 	want(r, "writes to the cloud", r.cloud.Writes()-writes, 0)
 	if got := r.cloud.Reads() - reads; got > r.cloud.ReadsPerHour {
 		r.Errorf("%d requests to the cloud in an hour, want at most %d", got, r.cloud.ReadsPerHour)
 	}
-	for _, action := range r.cluster.Actions() {
-		r.Errorf("request to the API server: %s %s", action.GetVerb(), action.GetResource().Resource)
-	}
+	want(r, "requests to the API server", r.requests.Load()-requests, 0)
 }

@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// fieldsOf returns the fields that a field selector can select.
+// fieldsOf returns the fields that a field selector can select, besides those of all kinds.
 func fieldsOf(object Object) fields.Set {
-	set := fields.Set{"metadata.name": object.GetName(), "metadata.namespace": object.GetNamespace()}
+	set := fields.Set{}
 	if m, ok := object.(*computev1alpha1.Machine); ok {
 		set["spec.machineClassRef.name"], set["spec.machinePoolRef.name"] = m.Spec.MachineClassRef.Name, ""
 		if m.Spec.MachinePoolRef != nil {

@@ -58,20 +58,3 @@ func TestManyClients(t *testing.T) {
 		want(t, "label", nic.Labels["test"], "200")
 	})
 }
-
-func TestLargeHistory(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{})
-		r.addMachine("a", "10.0.0.1")
-		store := r.inform()
-		for i := range 5 * remembered {
-			r.setLabel("a-primary", strconv.Itoa(i))
-			if i%remembered == 0 {
-				synctest.Wait()
-			}
-		}
-		synctest.Wait()
-		want(t, "label", label(store, "a-primary"), strconv.Itoa(5*remembered-1))
-		want(t, "changes are forgotten", len(r.events.changes) < 4*remembered, true)
-	})
-}

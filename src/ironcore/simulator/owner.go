@@ -6,6 +6,7 @@ import (
 	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/apiserver"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/simulator/role"
 )
 
@@ -24,7 +25,9 @@ func (s *Simulator) AddMachine(machine Machine) {
 		})
 	}
 	nic := machine.NetworkInterface(s.options.Namespace)
-	if !s.addWith(nic, machine) {
+	added := false
+	s.Do(func(objects apiserver.State) { added = s.addWith(objects, nic, machine) })
+	if !added {
 		return
 	}
 	s.ChangeNetworkInterface(nic.Name, func(n *networkingv1alpha1.NetworkInterface) {
@@ -35,12 +38,12 @@ func (s *Simulator) AddMachine(machine Machine) {
 
 // addWith adds a Machine that runs, and its NetworkInterface. Nobody reads the one without the other: a Machine that
 // runs has its network interfaces.
-func (s *Simulator) addWith(nic *networkingv1alpha1.NetworkInterface, machine Machine) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *Simulator) addWith(
+	objects apiserver.State, nic *networkingv1alpha1.NetworkInterface, machine Machine,
+) bool {
 	object := machine.Object(s.options.Namespace)
 	role.Running(object, "simulator")
-	if !s.add(object) {
+	if !add(objects, object) {
 		return false
 	}
 	for _, source := range nic.Spec.IPs {
@@ -53,6 +56,6 @@ func (s *Simulator) addWith(nic *networkingv1alpha1.NetworkInterface, machine Ma
 	if machine.Interface == "" {
 		role.MarkGenerated(nic, object)
 	}
-	s.add(nic)
+	add(objects, nic)
 	return true
 }

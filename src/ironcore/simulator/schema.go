@@ -3,6 +3,7 @@ package simulator
 import (
 	"encoding/json"
 	"fmt"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/managedfields"
@@ -46,12 +47,12 @@ func mergedBy(kind string) node {
 	return node{}
 }
 
-// newTypeConverter returns what knows how server-side apply merges fields.
-func newTypeConverter(kinds []*kind) (managedfields.TypeConverter, error) {
+// schemas returns what knows how server-side apply merges fields.
+var schemas = sync.OnceValues(func() (managedfields.TypeConverter, error) {
 	models := node{}
-	for _, k := range kinds {
+	for _, k := range kinds() {
 		properties := mergedBy(k.Kind)
-		if k.hasStatus {
+		if k.HasStatus {
 			properties["status"] = object(node{"state": node{"type": "string"}})
 		}
 		properties["metadata"] = object(node{
@@ -66,17 +67,20 @@ func newTypeConverter(kinds []*kind) (managedfields.TypeConverter, error) {
 		}
 		models[k.Kind] = model
 	}
-	return decodeInto(managedfields.NewTypeConverter, encode(models))
-}
+	return convert(managedfields.NewTypeConverter, models)
+})
 
-// decodeInto calls a function with decoded schemas. The type T of schemas is that of a module that this one needs only
-// indirectly.
-func decodeInto[T any](
-	convert func(models T, preserveUnknownFields bool) (managedfields.TypeConverter, error), data []byte,
+// convert calls a function with schemas. The type T of schemas is that of a module that this one needs only indirectly.
+func convert[T any](
+	convert func(models T, preserveUnknownFields bool) (managedfields.TypeConverter, error), from any,
 ) (managedfields.TypeConverter, error) {
 	var models T
-	if err := json.Unmarshal(data, &models); err != nil {
-		return nil, fmt.Errorf("decoding the schemas of IronCore's kinds: %w", err)
+	data, err := json.Marshal(from)
+	if err == nil {
+		err = json.Unmarshal(data, &models)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("converting the schemas of IronCore's kinds: %w", err)
 	}
 	return convert(models, true)
 }

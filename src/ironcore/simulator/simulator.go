@@ -12,14 +12,14 @@ package simulator
 
 import (
 	"net/netip"
-	"sync"
 	"time"
 
 	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
+	"github.com/ironcore-dev/ironcore/client-go/ironcore/versioned/scheme"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/client-go/rest"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/apiserver"
 )
 
 // Options change a simulator. The zero value has no Network and does everything at once.
@@ -50,22 +50,26 @@ type Options struct {
 
 // Simulator is an API server. It is safe for concurrent use.
 type Simulator struct {
+	*apiserver.Server
 	options Options
-	kinds   []*kind
-	types   managedfields.TypeConverter // once it is needed
-
-	mu       sync.Mutex
-	news     *sync.Cond // of all events and ends of watches
-	objects  map[*kind]map[key]stored
-	version  int64
-	uids     int
-	alive    map[types.UID]bool // the objects that exist
-	events   history
-	watches  map[*stream]bool
-	requests []*Request
-	fault    func(Request) *metav1.Status
-	network  network
+	network *network
 }
+
+// Object is an object of any kind.
+type Object = apiserver.Object
+
+// Request is one request of a client.
+type Request = apiserver.Request
+
+// These reasons of a status stand for faults of the connection, as those of package apiserver.
+const (
+	Unreachable  = apiserver.Unreachable
+	ResponseLost = apiserver.ResponseLost
+	NoAnswer     = apiserver.NoAnswer
+)
+
+// Fault returns a status for Fail with one of the reasons of this package.
+func Fault(reason metav1.StatusReason) *metav1.Status { return apiserver.Fault(reason) }
 
 // New returns a simulator without objects, but for the Network of the options, which is available.
 func New(options Options) *Simulator {
@@ -73,15 +77,13 @@ func New(options Options) *Simulator {
 		options.Prefixes = map[string]netip.Prefix{"internal": netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 250}), 16),
 			"internal6": netip.PrefixFrom(netip.AddrFrom16([16]byte{0xfd, 0, 2, 0x50}), 64)}
 	}
-	s := &Simulator{
-		options: options, kinds: kinds(), objects: map[*kind]map[key]stored{},
-		alive: map[types.UID]bool{}, events: history{oldest: map[*kind]int64{}},
-		watches: map[*stream]bool{}, network: newNetwork(),
-	}
-	s.news = sync.NewCond(&s.mu)
-	for _, k := range s.kinds {
-		s.objects[k] = map[key]stored{}
-	}
+	network := newNetwork(options)
+	s := &Simulator{options: options, network: network, Server: apiserver.New(apiserver.Options{
+		Kinds: kinds(), Default: setDefaults, Fields: fieldsOf, React: network.react,
+		Scheme: scheme.Scheme, Schemas: schemas,
+		NoGC: options.NoGC, SpecIgnored: options.SpecIgnored, Generation: options.Generation,
+		NoStrategicMerge: options.NoStrategicMerge, NoWatchList: options.NoWatchList,
+	})}
 	if options.Network != "" {
 		s.Add(&networkingv1alpha1.Network{
 			ObjectMeta: metav1.ObjectMeta{Namespace: options.Namespace, Name: options.Network},
@@ -94,7 +96,10 @@ func New(options Options) *Simulator {
 	return s
 }
 
+// Fail lets requests of clients fail, as the method of the embedded server, which rigs of tests would hide.
+func (s *Simulator) Fail(fault func(Request) *metav1.Status) { s.Server.Fail(fault) }
+
 // Config returns the configuration of a client without a limit of requests.
 func (s *Simulator) Config() *rest.Config {
-	return &rest.Config{Host: "http://ironcore.invalid", Transport: transport{s}, QPS: -1}
+	return &rest.Config{Host: "http://ironcore.invalid", Transport: s.Transport(), QPS: -1}
 }

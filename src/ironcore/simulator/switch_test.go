@@ -22,24 +22,14 @@ func TestSpecThroughStatus(t *testing.T) {
 	}
 }
 
-func TestDefaultsOfLoadBalancers(t *testing.T) {
+// TestDefaultFamilies: the IP families of a load balancer follow from its addresses.
+func TestDefaultFamilies(t *testing.T) {
 	r := newRig(t, Options{})
-	address := networkingv1alpha1.IPSource{Value: commonv1alpha1.NewIPPtr(parse(r, "10.0.0.1"))}
-	r.createBalancer("lb", func(lb *networkingv1alpha1.LoadBalancer) {
-		lb.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol}
-		lb.Spec.IPs = []networkingv1alpha1.IPSource{address}
-	})
-	lb, _ := r.LoadBalancer("lb")
-	want(t, "addresses of a public load balancer", len(lb.Spec.IPs), 0)
 	r.createBalancer("internal", func(lb *networkingv1alpha1.LoadBalancer) {
-		lb.Spec.Type = networkingv1alpha1.LoadBalancerTypeInternal
-		lb.Spec.IPFamilies, lb.Spec.IPs = nil, []networkingv1alpha1.IPSource{address}
+		internal(corev1.IPv4Protocol)(lb)
+		lb.Spec.IPFamilies = nil
+		lb.Spec.IPs[0] = networkingv1alpha1.IPSource{Value: commonv1alpha1.NewIPPtr(parse(r, "10.0.0.1"))}
 	})
-	internal, _ := r.LoadBalancer("internal")
-	want(t, "IP families", len(internal.Spec.IPFamilies), 1)
-}
-
-func TestFirstPort(t *testing.T) {
-	r := newRig(t, Options{})
-	r.createBalancer("lb", func(lb *networkingv1alpha1.LoadBalancer) { lb.Spec.Ports[0].Port = 0 })
+	lb, _ := r.LoadBalancer("internal")
+	want(t, "IP families", len(lb.Spec.IPFamilies), 1)
 }

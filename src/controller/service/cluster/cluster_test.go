@@ -8,10 +8,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
@@ -43,111 +41,43 @@ func newCluster(t *testing.T, object cluster.Object) (*cluster.Cluster, kubernet
 	return c, client
 }
 
-// patchStatus sends a patch of the status of the Service.
-func patchStatus(t *testing.T, client kubernetes.Interface, patch string) error {
-	t.Helper()
-	_, err := client.CoreV1().Services("shop").Patch(t.Context(), "web", types.StrategicMergePatchType, []byte(patch),
-		metav1.PatchOptions{}, "status")
-	return err
-}
-
-func TestFinalizersDelayDeletion(t *testing.T) {
-	c, client := newCluster(t, web(finalizer))
-	for range 2 {
-		if err := c.Delete(web()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if left := c.Services(); len(left) != 1 || left[0].DeletionTimestamp == nil {
-		t.Fatalf("deleted, with a finalizer: %v", left)
-	}
-	if err := c.Create(web()); !apierrors.IsAlreadyExists(err) {
-		t.Errorf("another one of its name: %v", err)
-	}
-	if err := patchStatus(t, client, `{"metadata":{"finalizers":["example.com/other"]}}`); !apierrors.IsForbidden(err) {
-		t.Errorf("a new finalizer: %v", err)
-	}
-	if err := patchStatus(t, client,
-		`{"metadata":{"$deleteFromPrimitiveList/finalizers":["`+finalizer+`"]}}`); err != nil {
+// TestWritesOfProcesses: a process cannot make a write that no controller makes, such as the deletion of a Service.
+func TestWritesOfProcesses(t *testing.T) {
+	c, client := newCluster(t, web())
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+	if err := c.Create(node); err != nil {
 		t.Fatal(err)
 	}
-	if left := c.Services(); len(left) != 0 {
-		t.Errorf("without a finalizer: %v", left)
-	}
-	if err := c.Delete(web()); !apierrors.IsNotFound(err) {
-		t.Errorf("deleted once more: %v", err)
-	}
-}
-
-func TestStatusPatches(t *testing.T) {
-	tests := map[string]struct {
-		patch string
-		is    func(error) bool
-		step  int // of the version
-	}{
-		"status": {`{"metadata":{"uid":"first"},"status":{"loadBalancer":{"ingress":[{"ip":"192.0.2.1"}]}}}`,
-			nil, 1},
-		"nothing":         {`{"metadata":{"uid":"first"}}`, nil, 0},
-		"finalizer":       {`{"metadata":{"finalizers":["` + finalizer + `"]}}`, nil, 1},
-		"spec":            {`{"spec":{"type":"ClusterIP"}}`, nil, 0},
-		"another one":     {`{"metadata":{"uid":"second"},"status":{}}`, apierrors.IsConflict, 0},
-		"another version": {`{"metadata":{"resourceVersion":"7"},"status":{}}`, apierrors.IsConflict, 0},
-		"no patch":        {`[]`, apierrors.IsBadRequest, 0},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			c, client := newCluster(t, web())
-			before := c.Version()
-			err := patchStatus(t, client, tt.patch)
-			if (tt.is == nil && err != nil) || (tt.is != nil && !tt.is(err)) {
-				t.Errorf("error %v", err)
-			}
-			if got := c.Version() - before; got != tt.step {
-				t.Errorf("%d changes, want %d", got, tt.step)
-			}
-			if kind := c.Services()[0].Spec.Type; kind != corev1.ServiceTypeLoadBalancer {
-				t.Errorf("its type is %s", kind)
-			}
-		})
-	}
-}
-
-func TestReads(t *testing.T) {
-	c, client := newCluster(t, web())
-	for _, object := range []cluster.Object{
-		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "web"}},
-		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}},
-		&discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-x"}},
-	} {
-		if err := c.Create(object); err != nil {
-			t.Fatal(err)
-		}
-	}
-	services := client.CoreV1().Services
-	all, err := services("").List(t.Context(), metav1.ListOptions{})
-	if err != nil || len(all.Items) != 2 || all.ResourceVersion != "4" {
-		t.Errorf("all Services: %v, %v", all, err)
-	}
-	one, err := services("shop").List(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=web"})
-	if err != nil || len(one.Items) != 1 || one.Items[0].UID != "first" {
-		t.Errorf("those of a name: %v, %v", one, err)
-	}
-	if node, err := client.CoreV1().Nodes().Get(t.Context(), "a", metav1.GetOptions{}); err != nil || node.UID == "" ||
-		node.CreationTimestamp.IsZero() {
-		t.Errorf("node %v, %v", node, err)
-	}
-	if _, err := services("shop").Get(t.Context(), "api", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("one that is not there: %v", err)
-	}
-	if _, err := client.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("Pods: %v", err)
-	}
-	if err := services("shop").Delete(t.Context(), "web",
+	core := client.CoreV1()
+	if err := core.Services("shop").Delete(t.Context(), "web",
 		metav1.DeleteOptions{}); !apierrors.IsMethodNotSupported(err) {
 		t.Errorf("a Service deleted by a process: %v", err)
 	}
-	if len(c.Nodes()) != 1 || len(c.EndpointSlices()) != 1 {
-		t.Errorf("nodes %v, slices %v", c.Nodes(), c.EndpointSlices())
+	if _, err := core.Services("shop").Update(t.Context(), web(),
+		metav1.UpdateOptions{}); !apierrors.IsMethodNotSupported(err) {
+		t.Errorf("a Service updated by a process: %v", err)
+	}
+	if err := core.Nodes().Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
+		t.Errorf("a Node deleted by a process: %v", err)
+	}
+	if c.Version() != 3 || len(c.Nodes()) != 0 || len(c.Services()) != 1 {
+		t.Errorf("version %d, Nodes %v, Services %v", c.Version(), c.Nodes(), c.Services())
+	}
+}
+
+// TestErrors: what is there is not created, and what is not there is neither changed nor deleted.
+func TestErrors(t *testing.T) {
+	c, _ := newCluster(t, web())
+	if err := c.Create(web()); !apierrors.IsAlreadyExists(err) {
+		t.Errorf("another one of its name: %v", err)
+	}
+	if err := c.ChangeNode("b", func(*corev1.Node) {
+		t.Error("a Node that is not there is changed")
+	}); !apierrors.IsNotFound(err) {
+		t.Errorf("one that is not there is changed: %v", err)
+	}
+	if err := c.Delete(&corev1.Node{}); !apierrors.IsNotFound(err) {
+		t.Errorf("one that is not there is deleted: %v", err)
 	}
 }
 
@@ -206,7 +136,21 @@ func TestFieldsThatChangeDoesNotModify(t *testing.T) {
 	if one := c.Services()[0]; err != nil || one.UID != "first" || one.DeletionTimestamp != nil {
 		t.Errorf("changed to %v, %v", one, err)
 	}
-	if err := c.Change(&corev1.Node{}, func(cluster.Object) {}); !apierrors.IsNotFound(err) {
-		t.Errorf("one that is not there: %v", err)
+}
+
+// TestOtherTypes: a Service that becomes one of another type loses its class and its addresses.
+func TestOtherTypes(t *testing.T) {
+	class, service := "example.com/class", web()
+	service.Spec.LoadBalancerClass = &class
+	service.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "192.0.2.1"}}
+	c, _ := newCluster(t, service)
+	err := c.Change(service, func(object cluster.Object) {
+		if changed, ok := object.(*corev1.Service); ok {
+			changed.Spec.Type = corev1.ServiceTypeClusterIP
+		}
+	})
+	if one := c.Services()[0]; err != nil || one.Spec.LoadBalancerClass != nil ||
+		len(one.Status.LoadBalancer.Ingress) > 0 {
+		t.Errorf("changed to %v, %v", one, err)
 	}
 }

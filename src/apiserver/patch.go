@@ -1,6 +1,7 @@
-package simulator
+package apiserver
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,13 +18,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/util/yaml"
-
-	"github.com/ironcore-dev/ironcore/client-go/ironcore/versioned/scheme"
 )
 
 const applyType = string(types.ApplyPatchType)
 
-func (s *Simulator) servePatch(c call) (stored, error) {
+func (s *Server) servePatch(c call) (stored, error) {
 	live, err := s.find(c)
 	if err != nil {
 		return stored{}, err
@@ -32,7 +31,7 @@ func (s *Simulator) servePatch(c call) (stored, error) {
 	if err != nil {
 		return stored{}, err
 	}
-	object, err := c.decode(patched)
+	object, err := s.decode(c, patched)
 	if err != nil {
 		return stored{}, apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{
 			field.Invalid(field.NewPath("patch"), c.Body, err.Error())})
@@ -41,25 +40,23 @@ func (s *Simulator) servePatch(c call) (stored, error) {
 }
 
 // patch returns the encoded object with a patch.
-func (s *Simulator) patch(c call, live stored) (patched []byte, err error) {
-	if !json.Valid([]byte(c.Body)) {
-		return nil, apierrors.NewBadRequest("decoding the patch: it is no JSON")
-	}
-	switch types.PatchType(c.contentType) {
-	case types.JSONPatchType:
-		var patch jsonpatch.Patch
-		if patch, err = jsonpatch.DecodePatch([]byte(c.Body)); err == nil {
-			patched, err = patch.Apply(live.encoded)
+func (s *Server) patch(c call, live stored) (patched []byte, err error) {
+	body := []byte(c.Body)
+	switch kind := types.PatchType(c.contentType); {
+	case kind == types.JSONPatchType:
+		patch, malformed := jsonpatch.DecodePatch(body)
+		if malformed != nil {
+			return nil, apierrors.NewBadRequest("decoding the patch: " + malformed.Error())
 		}
-	case types.MergePatchType:
-		patched, err = jsonpatch.MergePatch(live.encoded, []byte(c.Body))
-	case types.StrategicMergePatchType:
-		if s.options.NoStrategicMerge {
-			return nil, unsupportedPatch(c)
-		}
-		patched, err = strategicpatch.StrategicMergePatch(live.encoded, []byte(c.Body), c.kind.empty())
-	default:
+		patched, err = patch.Apply(live.encoded)
+	case kind != types.MergePatchType && (kind != types.StrategicMergePatchType || s.options.NoStrategicMerge):
 		return nil, unsupportedPatch(c)
+	case !json.Valid(body) || !bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")):
+		return nil, apierrors.NewBadRequest("decoding the patch: it is no JSON object")
+	case kind == types.MergePatchType:
+		patched, err = jsonpatch.MergePatch(live.encoded, body)
+	default:
+		patched, err = strategicpatch.StrategicMergePatch(live.encoded, body, c.kind.Object)
 	}
 	if err != nil {
 		return nil, unprocessable(c, err)
@@ -77,14 +74,17 @@ func unprocessable(c call, err error) error {
 		fmt.Sprintf("the patch of %s cannot be applied: %v", c.subject(), err))
 }
 
-func (s *Simulator) serveApply(c call) (int, stored, error) {
+func (s *Server) serveApply(c call) (int, stored, error) {
+	if s.options.Schemas == nil {
+		return 0, stored{}, unsupportedPatch(c)
+	}
 	applied, err := c.decodeApplied()
 	if err != nil {
 		return 0, stored{}, err
 	}
 	live, exists := s.objects[c.kind][c.key()]
 	if !exists {
-		live.Object = c.kind.new()
+		live.Object = c.kind.New()
 	}
 	if v := applied.GetResourceVersion(); v != "" && v != live.GetResourceVersion() {
 		return 0, stored{}, apierrors.NewConflict(c.kind.groupResource(), c.Name,
@@ -106,8 +106,8 @@ func (s *Simulator) serveApply(c call) (int, stored, error) {
 }
 
 // merge returns the live object with the applied fields.
-func (s *Simulator) merge(c call, live Object, applied *unstructured.Unstructured) (Object, error) {
-	fields, err := s.fields(c)
+func (s *Server) merge(c call, live Object, applied *unstructured.Unstructured) (Object, error) {
+	fields, err := s.manager(c)
 	if err != nil {
 		return nil, err
 	}
@@ -145,27 +145,51 @@ func (c call) decodeApplied() (*unstructured.Unstructured, error) {
 	return object, nil
 }
 
-// fields returns what maintains the managed fields of an object.
-func (s *Simulator) fields(c call) (*managedfields.FieldManager, error) {
-	if s.types == nil {
-		types, err := newTypeConverter(s.kinds)
-		if err != nil {
-			return nil, apierrors.NewInternalError(err)
-		}
-		s.types = types
+// endpoint is one with managed fields of its own.
+type endpoint struct {
+	kind        *Kind
+	subresource string
+}
+
+// manager returns what maintains the managed fields of an object.
+func (s *Server) manager(c call) (*managedfields.FieldManager, error) {
+	of := endpoint{c.kind, c.Subresource}
+	if made, ok := s.managers[of]; ok {
+		return made, nil
 	}
-	manager, err := managedfields.NewDefaultFieldManager(s.types, scheme.Scheme,
-		defaults{}, scheme.Scheme, c.kind.GroupVersionKind, c.kind.GroupVersion(), c.Subresource, nil)
+	schemas, err := s.options.Schemas()
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
-	return manager, nil
+	made, err := managedfields.NewDefaultFieldManager(schemas, s.options.Scheme, defaulter{s}, s.options.Scheme,
+		c.kind.GroupVersionKind, c.kind.GroupVersion(), c.Subresource, nil)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	s.managers[of] = made
+	return made, nil
 }
 
-type defaults struct{}
+// manage returns an object with the client as the manager of what it changes, if managed fields are maintained.
+func (s *Server) manage(c call, live, object Object) (Object, error) {
+	if s.options.Schemas == nil {
+		return object, nil
+	}
+	manager, err := s.manager(c)
+	if err != nil {
+		return nil, err
+	}
+	return asObject(manager.UpdateNoErrors(live, object, c.Manager)), nil
+}
+
+type defaulter struct{ *Server }
 
 // Default implements runtime.ObjectDefaulter.
-func (defaults) Default(o runtime.Object) { setDefaults(asObject(o)) }
+func (d defaulter) Default(o runtime.Object) {
+	if d.options.Default != nil {
+		d.options.Default(asObject(o))
+	}
+}
 
 // asObject returns an object of a type of the scheme; all of these are Objects.
 func asObject(o runtime.Object) Object {

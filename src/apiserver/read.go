@@ -1,9 +1,9 @@
-package simulator
+package apiserver
 
 import (
 	"bytes"
+	"fmt"
 	"net/http"
-	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/fields"
@@ -11,7 +11,7 @@ import (
 )
 
 // find returns the object that a request names.
-func (s *Simulator) find(c call) (stored, error) {
+func (s *Server) find(c call) (stored, error) {
 	o, ok := s.objects[c.kind][c.key()]
 	if !ok {
 		return stored{}, apierrors.NewNotFound(c.kind.groupResource(), c.Name)
@@ -21,12 +21,13 @@ func (s *Simulator) find(c call) (stored, error) {
 
 // selection says which objects a list or a watch has.
 type selection struct {
+	server    *Server
 	namespace string
 	labels    labels.Selector
 	fields    fields.Selector
 }
 
-func selectionOf(c call) (selection, error) {
+func (s *Server) selectionOf(c call) (selection, error) {
 	byLabel, err := labels.Parse(c.query.Get("labelSelector"))
 	if err != nil {
 		return selection{}, apierrors.NewBadRequest("labelSelector: " + err.Error())
@@ -35,37 +36,44 @@ func selectionOf(c call) (selection, error) {
 	if err != nil {
 		return selection{}, apierrors.NewBadRequest("fieldSelector: " + err.Error())
 	}
-	offered := fieldsOf(c.kind.empty())
+	offered := s.fieldsOf(c.kind.Object)
 	for _, r := range byField.Requirements() {
 		if _, ok := offered[r.Field]; !ok {
 			return selection{}, apierrors.NewBadRequest("field label not supported: " + r.Field)
 		}
 	}
-	return selection{namespace: c.Namespace, labels: byLabel, fields: byField}, nil
+	return selection{s, c.Namespace, byLabel, byField}, nil
 }
 
 func (s selection) has(o stored) bool {
 	return o.Object != nil && (s.namespace == "" || s.namespace == o.GetNamespace()) &&
-		s.labels.Matches(labels.Set(o.GetLabels())) && s.fields.Matches(fieldsOf(o.Object))
+		s.labels.Matches(labels.Set(o.GetLabels())) &&
+		(s.fields.Empty() || s.fields.Matches(s.server.fieldsOf(o.Object)))
+}
+
+// fieldsOf returns the fields that a field selector can select.
+func (s *Server) fieldsOf(object Object) fields.Set {
+	set := fields.Set{}
+	if s.options.Fields != nil {
+		set = s.options.Fields(object)
+	}
+	set["metadata.name"], set["metadata.namespace"] = object.GetName(), object.GetNamespace()
+	return set
 }
 
 // serveList answers with all objects at once: it ignores the limit.
-func (s *Simulator) serveList(c call) (int, []byte, error) {
-	selected, err := selectionOf(c)
+func (s *Server) serveList(c call) (int, []byte, error) {
+	selected, err := s.selectionOf(c)
 	if err != nil {
 		return 0, nil, err
 	}
-	var answer bytes.Buffer
-	answer.WriteString(`{"kind":"` + c.kind.Kind + `List","apiVersion":"` + c.kind.GroupVersion().String() +
-		`","metadata":{"resourceVersion":"` + strconv.FormatInt(s.version, 10) + `"},"items":[`)
-	separator := ""
+	var items [][]byte
 	for _, o := range s.list(c.kind, c.Namespace) {
 		if selected.has(o) {
-			answer.WriteString(separator)
-			answer.Write(o.encoded)
-			separator = ","
+			items = append(items, o.encoded)
 		}
 	}
-	answer.WriteString("]}")
-	return http.StatusOK, answer.Bytes(), nil
+	return http.StatusOK, fmt.Appendf(nil,
+		`{"kind":"%sList","apiVersion":"%s","metadata":{"resourceVersion":"%d"},"items":[%s]}`,
+		c.kind.Kind, c.kind.GroupVersion(), s.version, bytes.Join(items, []byte(","))), nil
 }

@@ -1,4 +1,4 @@
-package simulator
+package apiserver
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 )
 
 // transport answers HTTP requests without a connection, in the goroutine of the client.
-type transport struct{ *Simulator }
+type transport struct{ *Server }
 
 // RoundTrip implements http.RoundTripper.
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -53,25 +53,27 @@ func readBody(r *http.Request) ([]byte, error) {
 	return io.ReadAll(r.Body)
 }
 
-func (s *Simulator) record(r Request) *Request {
+func (s *Server) record(r Request) *Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(r.Body) > largeBody {
 		r.Body = ""
 	}
-	s.requests = append(s.requests, &r)
+	if !s.options.NoRequests {
+		s.requests = append(s.requests, &r)
+	}
 	return &r
 }
 
 // finish records the status of an answer.
-func (s *Simulator) finish(entry *Request, code int) {
+func (s *Server) finish(entry *Request, code int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	entry.Code = int32(code)
 }
 
 // failed answers with the status of an error. Another error than a status is one of the connection.
-func (s *Simulator) failed(r *http.Request, entry *Request, err error) (*http.Response, error) {
+func (s *Server) failed(r *http.Request, entry *Request, err error) (*http.Response, error) {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	if !ok {
 		return nil, err
@@ -102,7 +104,7 @@ func response(r *http.Request, code int, body io.ReadCloser, header ...string) *
 }
 
 // answer carries out a request.
-func (s *Simulator) answer(r *http.Request, c call) (int, io.ReadCloser, error) {
+func (s *Server) answer(r *http.Request, c call) (int, io.ReadCloser, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.check(r, c); err != nil {
@@ -117,8 +119,8 @@ func (s *Simulator) answer(r *http.Request, c call) (int, io.ReadCloser, error) 
 }
 
 // check refuses what the server does not offer.
-func (s *Simulator) check(r *http.Request, c call) error {
-	if c.kind == nil || c.Subresource != "" && (c.Subresource != "status" || !c.kind.hasStatus) {
+func (s *Server) check(r *http.Request, c call) error {
+	if c.kind == nil || c.Subresource != "" && (c.Subresource != "status" || !c.kind.HasStatus) {
 		return refused(http.StatusNotFound, metav1.StatusReasonNotFound, "the server has no such resource: "+r.URL.Path)
 	}
 	accept := r.Header.Get("Accept")
@@ -130,7 +132,7 @@ func (s *Simulator) check(r *http.Request, c call) error {
 		return refused(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
 			"the body must be application/json, not "+c.contentType)
 	}
-	if !c.kind.cluster && c.Namespace == "" && c.Verb != "list" && c.Verb != "watch" {
+	if !c.kind.Cluster && c.Namespace == "" && c.Verb != "list" && c.Verb != "watch" {
 		return apierrors.NewBadRequest(fmt.Sprintf("%s has no namespace", c.subject()))
 	}
 	return nil
@@ -143,7 +145,7 @@ func refused(code int32, reason metav1.StatusReason, message string) error {
 }
 
 // serve carries out all requests but watches. The server is locked.
-func (s *Simulator) serve(c call) (int, []byte, error) {
+func (s *Server) serve(c call) (int, []byte, error) {
 	var o stored
 	var err error
 	code := http.StatusOK

@@ -1,10 +1,10 @@
-package simulator
+package apiserver
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -16,8 +16,8 @@ import (
 
 // stream is the body of the answer to a watch. The client pulls the changes out of the history.
 type stream struct {
-	server   *Simulator
-	kind     *kind
+	server   *Server
+	kind     *Kind
 	selected selection
 	first    [][]byte // what the client reads before changes
 	position int      // of the next change in the history
@@ -28,8 +28,8 @@ type stream struct {
 }
 
 // watch begins a watch. The server is locked.
-func (s *Simulator) watch(ctx context.Context, c call) (*stream, error) {
-	selected, err := selectionOf(c)
+func (s *Server) watch(ctx context.Context, c call) (*stream, error) {
+	selected, err := s.selectionOf(c)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (w *stream) listFirst() {
 
 // bookmark is the event that ends the objects with which a watch begins.
 func (w *stream) bookmark() Object {
-	o := w.kind.new()
+	o := w.kind.New()
 	o.SetResourceVersion(strconv.FormatInt(w.server.version, 10))
 	o.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
 	return o
@@ -81,11 +81,9 @@ func expired(from int64) metav1.Status {
 	return status
 }
 
+// frame returns the line of an event with an encoded object.
 func frame(event watch.EventType, object []byte) []byte {
-	return append(encode(struct {
-		Type   watch.EventType `json:"type"`
-		Object json.RawMessage `json:"object"`
-	}{event, object}), '\n')
+	return slices.Concat([]byte(`{"type":"`+string(event)+`","object":`), object, []byte("}\n"))
 }
 
 // start lets the watch end with the client's context, and after the time that the client asked for.
@@ -151,7 +149,7 @@ func (w *stream) event(c change) []byte {
 }
 
 // trim forgets the changes that all watches have reported.
-func (s *Simulator) trim() {
+func (s *Server) trim() {
 	position := s.events.after(s.version)
 	for w := range s.watches {
 		position = min(position, w.position)
@@ -186,7 +184,7 @@ func (w *stream) end() {
 }
 
 // InterruptWatches ends all watches. Clients may begin them again where they ended.
-func (s *Simulator) InterruptWatches() {
+func (s *Server) InterruptWatches() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for w := range s.watches {
@@ -196,18 +194,18 @@ func (s *Simulator) InterruptWatches() {
 
 // ExpireWatches ends all watches and forgets all changes: a watch that begins where another one ended is answered with
 // 410 Gone, and clients have to list all objects.
-func (s *Simulator) ExpireWatches() {
+func (s *Server) ExpireWatches() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.version++
-	s.events.forget(s.kinds, s.version)
+	s.events.forget(s.options.Kinds, s.version)
 	for w := range s.watches {
 		w.end()
 	}
 }
 
 // DelayEvents lets watches report each change only some time after it was made, so that clients have stale objects.
-func (s *Simulator) DelayEvents(delay time.Duration) {
+func (s *Server) DelayEvents(delay time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.events.delay = delay

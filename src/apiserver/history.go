@@ -1,4 +1,4 @@
-package simulator
+package apiserver
 
 import (
 	"slices"
@@ -15,7 +15,7 @@ const remembered = 1000
 type change struct {
 	version     int64
 	at          time.Time
-	kind        *kind
+	kind        *Kind
 	event       watch.EventType
 	object, old stored
 }
@@ -24,7 +24,7 @@ type change struct {
 type history struct {
 	changes   []change
 	forgotten int             // the number of changes that are forgotten
-	oldest    map[*kind]int64 // watches cannot begin at a version before this one
+	oldest    map[*Kind]int64 // watches cannot begin at a version before this one
 	delay     time.Duration   // until a watch reports a change
 }
 
@@ -47,7 +47,7 @@ func (h *history) trim(position int) {
 }
 
 // forget removes all changes before a version. Watches that begin before it are refused.
-func (h *history) forget(kinds []*kind, version int64) {
+func (h *history) forget(kinds []*Kind, version int64) {
 	h.forgotten += len(h.changes)
 	h.changes = nil
 	for _, k := range kinds {

@@ -1,4 +1,4 @@
-package simulator
+package apiserver
 
 import (
 	"encoding/json"
@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Request is one request of a client.
@@ -37,7 +38,7 @@ func (r Request) String() string {
 func (r Request) IsWrite() bool { return !slices.Contains([]string{"get", "list", "watch"}, r.Verb) }
 
 // Reads returns how many objects and lists clients have requested, and how many watches they have begun.
-func (s *Simulator) Reads() int {
+func (s *Server) Reads() int {
 	reads := 0
 	for _, r := range s.Requests() {
 		if !r.IsWrite() {
@@ -48,7 +49,7 @@ func (s *Simulator) Reads() int {
 }
 
 // Writes returns the writes that clients have requested, in order, also those that were refused or changed nothing.
-func (s *Simulator) Writes() []string {
+func (s *Server) Writes() []string {
 	var writes []string
 	for _, r := range s.Requests() {
 		if r.IsWrite() {
@@ -59,7 +60,7 @@ func (s *Simulator) Writes() []string {
 }
 
 // Requests returns all requests of clients, in order.
-func (s *Simulator) Requests() []Request {
+func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	requests := make([]Request, len(s.requests))
@@ -70,7 +71,7 @@ func (s *Simulator) Requests() []Request {
 }
 
 // ForgetRequests begins to count requests anew.
-func (s *Simulator) ForgetRequests() {
+func (s *Server) ForgetRequests() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests = nil
@@ -79,13 +80,13 @@ func (s *Simulator) ForgetRequests() {
 // call is a request with all that is needed to answer it.
 type call struct {
 	Request
-	kind        *kind
+	kind        *Kind
 	query       url.Values
 	contentType string
 }
 
 // parse reads the method and the path of a request.
-func (s *Simulator) parse(r *http.Request, body []byte) call {
+func (s *Server) parse(r *http.Request, body []byte) call {
 	contentType, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
 	c := call{query: r.URL.Query(), contentType: strings.TrimSpace(contentType)}
 	c.Body, c.Manager = string(body), c.query.Get("fieldManager")
@@ -93,8 +94,11 @@ func (s *Simulator) parse(r *http.Request, body []byte) call {
 		c.Manager, _, _ = strings.Cut(r.UserAgent(), "/")
 	}
 	c.Name = r.URL.Path
-	if parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/"); len(parts) > 3 && parts[0] == "apis" {
+	switch parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/"); {
+	case len(parts) > 3 && parts[0] == "apis":
 		s.parsePath(&c, parts[1]+"/"+parts[2], parts[3:])
+	case len(parts) > 2 && parts[0] == "api":
+		s.parsePath(&c, parts[1], parts[2:])
 	}
 	c.Verb = c.verb(r.Method)
 	if c.Verb == "create" && c.kind != nil && c.Name == "" {
@@ -116,15 +120,15 @@ func nameIn(body []byte) string {
 }
 
 // parsePath reads [namespaces NAMESPACE] RESOURCE [NAME [SUBRESOURCE]].
-func (s *Simulator) parsePath(c *call, groupVersion string, parts []string) {
+func (s *Server) parsePath(c *call, groupVersion string, parts []string) {
 	namespace := ""
 	if parts[0] == "namespaces" && len(parts) > 2 {
 		namespace, parts = parts[1], parts[2:]
 	}
-	for _, k := range s.kinds {
-		if k.GroupVersion().String() == groupVersion && k.resource == parts[0] {
+	for _, k := range s.options.Kinds {
+		if k.GroupVersion().String() == groupVersion && k.Resource == parts[0] {
 			parts = append(parts, "", "")
-			c.kind, c.Resource, c.Namespace, c.Name, c.Subresource = k, k.resource, namespace, parts[1], parts[2]
+			c.kind, c.Resource, c.Namespace, c.Name, c.Subresource = k, k.Resource, namespace, parts[1], parts[2]
 		}
 	}
 }
@@ -149,7 +153,9 @@ func (c call) verb(method string) string {
 	return "get"
 }
 
-func (c call) key() key { return key{c.Namespace, c.Name} }
+func (c call) key() types.NamespacedName {
+	return types.NamespacedName{Namespace: c.Namespace, Name: c.Name}
+}
 
 func (c call) subject() string { return fmt.Sprintf("%s %q", c.Resource, c.Name) }
 

@@ -1,4 +1,4 @@
-package simulator
+package apiserver
 
 import (
 	"cmp"
@@ -25,9 +25,9 @@ const (
 
 // Fail lets requests of clients fail. The function gets each request before the server does, and returns the status
 // that is the answer, such as the Status of an error of k8s.io/apimachinery/pkg/api/errors, or one with a reason of
-// this package; nil for no fault. It may use the simulator, for example to change an object between a read and a write
+// this package; nil for no fault. It may use the server, for example to change an object between a read and a write
 // of the client. A nil function ends all faults.
-func (s *Simulator) Fail(fault func(Request) *metav1.Status) {
+func (s *Server) Fail(fault func(Request) *metav1.Status) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fault = fault
@@ -39,7 +39,7 @@ func Fault(reason metav1.StatusReason) *metav1.Status {
 }
 
 // inject returns the error of a fault. lost means that the request is carried out, and that the error is the answer.
-func (s *Simulator) inject(ctx context.Context, r Request) (lost bool, err error) {
+func (s *Server) inject(ctx context.Context, r Request) (lost bool, err error) {
 	s.mu.Lock()
 	fault := s.fault
 	s.mu.Unlock()

@@ -1,4 +1,4 @@
-package simulator
+package apiserver
 
 import (
 	"encoding/json"
@@ -12,34 +12,43 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/apimachinery/pkg/watch"
 )
 
-func (s *Simulator) serveCreate(c call) (stored, error) {
-	object, err := c.decode([]byte(c.Body))
+// received returns the object in a request to create or to update it.
+func (s *Server) received(c call) (Object, error) {
+	object, err := s.decode(c, []byte(c.Body))
 	if err != nil {
-		return stored{}, apierrors.NewBadRequest(err.Error())
+		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	if object.GetName() != c.Name {
-		return stored{}, apierrors.NewBadRequest("the name in the path is not the name in the object")
+		return nil, apierrors.NewBadRequest("the name in the path is not the name in the object")
+	}
+	return object, nil
+}
+
+func (s *Server) serveCreate(c call) (stored, error) {
+	object, err := s.received(c)
+	if err != nil {
+		return stored{}, err
 	}
 	if object.GetResourceVersion() != "" {
 		return stored{}, apierrors.NewBadRequest("a new object must not have a resourceVersion")
 	}
-	fields, err := s.fields(c)
+	managed, err := s.manage(c, c.kind.New(), object)
 	if err != nil {
 		return stored{}, err
 	}
-	return s.insert(c, asObject(fields.UpdateNoErrors(c.kind.new(), object, c.Manager)))
+	return s.insert(c, managed)
 }
 
 // insert creates an object that a client has sent.
-func (s *Simulator) insert(c call, object Object) (stored, error) {
+func (s *Server) insert(c call, object Object) (stored, error) {
 	if _, ok := s.objects[c.kind][c.key()]; ok {
 		return stored{}, apierrors.NewAlreadyExists(c.kind.groupResource(), c.Name)
 	}
-	if !c.kind.statusKept {
-		copyField(object, c.kind.empty(), "Status")
+	object.SetUID("")
+	if !c.kind.StatusKept {
+		copyField(object, c.kind.Object, "Status")
 	}
 	if err := s.validate(c, object, nil); err != nil {
 		return stored{}, err
@@ -51,16 +60,13 @@ func (s *Simulator) insert(c call, object Object) (stored, error) {
 	return s.create(c.kind, object), nil
 }
 
-func (s *Simulator) serveUpdate(c call) (stored, error) {
-	object, err := c.decode([]byte(c.Body))
+func (s *Server) serveUpdate(c call) (stored, error) {
+	object, err := s.received(c)
 	if err != nil {
-		return stored{}, apierrors.NewBadRequest(err.Error())
-	}
-	if object.GetName() != c.Name {
-		return stored{}, apierrors.NewBadRequest("the name in the path is not the name in the object")
+		return stored{}, err
 	}
 	if object.GetResourceVersion() == "" {
-		return stored{}, apierrors.NewInvalid(schema.GroupKind{Group: c.kind.Group, Kind: c.kind.resource}, c.Name,
+		return stored{}, apierrors.NewInvalid(schema.GroupKind{Group: c.kind.Group, Kind: c.kind.Resource}, c.Name,
 			field.ErrorList{
 				field.Invalid(field.NewPath("metadata", "resourceVersion"), "", "must be specified for an update")})
 	}
@@ -73,22 +79,24 @@ func (s *Simulator) serveUpdate(c call) (stored, error) {
 
 // replace updates an object to what a client has sent, and records the client as the manager of what it changes. A
 // change of the spec through the endpoint of the status has no manager.
-func (s *Simulator) replace(c call, object Object, live stored) (stored, error) {
-	fields, err := s.fields(c)
-	if err != nil {
-		return stored{}, err
+func (s *Server) replace(c call, object Object, live stored) (stored, error) {
+	if s.options.Schemas == nil {
+		return s.store(c, object, live)
 	}
 	managed := copyOf(object)
 	if c.Subresource == "status" {
 		copyField(managed, live.Object, "Spec")
 	}
-	managed = asObject(fields.UpdateNoErrors(copyOf(live.Object), managed, c.Manager))
+	managed, err := s.manage(c, copyOf(live.Object), managed)
+	if err != nil {
+		return stored{}, err
+	}
 	copyField(managed, object, "Spec")
 	return s.store(c, managed, live)
 }
 
 // store updates an object of which the managed fields are known.
-func (s *Simulator) store(c call, object Object, live stored) (stored, error) {
+func (s *Server) store(c call, object Object, live stored) (stored, error) {
 	if err := checkVersion(c, object, live); err != nil {
 		return stored{}, err
 	}
@@ -97,7 +105,7 @@ func (s *Simulator) store(c call, object Object, live stored) (stored, error) {
 		return stored{}, err
 	}
 	finished := object.GetDeletionTimestamp() != nil && len(object.GetFinalizers()) == 0
-	if same(object, live.Object) && !finished {
+	if live.isSame(object) && !finished {
 		return live, nil
 	}
 	if c.dryRun() {
@@ -121,11 +129,11 @@ func checkVersion(c call, object Object, live stored) error {
 }
 
 // keepFields undoes the changes that a request cannot make.
-func (s *Simulator) keepFields(c call, object Object, live stored) {
+func (s *Server) keepFields(c call, object Object, live stored) {
 	switch {
-	case c.Subresource == "" && !c.kind.statusKept:
+	case c.Subresource == "" && !c.kind.StatusKept:
 		copyField(object, live.Object, "Status")
-	case c.Subresource == "status" && (!c.kind.specKept || s.options.SpecIgnored):
+	case c.Subresource == "status" && (!c.kind.SpecKept || s.options.SpecIgnored):
 		copyField(object, live.Object, "Spec")
 	}
 	object.SetUID(live.GetUID())
@@ -135,9 +143,9 @@ func (s *Simulator) keepFields(c call, object Object, live stored) {
 	object.SetDeletionGracePeriodSeconds(live.GetDeletionGracePeriodSeconds())
 }
 
-func (s *Simulator) validate(c call, object, old Object) error {
+func (s *Server) validate(c call, object, old Object) error {
 	path := field.NewPath("metadata")
-	problems := apivalidation.ValidateObjectMetaAccessor(object, !c.kind.cluster, c.kind.validName, path)
+	problems := apivalidation.ValidateObjectMetaAccessor(object, !c.kind.Cluster, c.kind.ValidName, path)
 	if old != nil {
 		problems = append(problems, apivalidation.ValidateObjectMetaAccessorUpdate(object, old, path)...)
 	}
@@ -149,8 +157,8 @@ func (s *Simulator) validate(c call, object, old Object) error {
 }
 
 // decode reads an object that a client has sent, and sets its defaults. Fields that the type does not have are ignored.
-func (c call) decode(data []byte) (Object, error) {
-	object := c.kind.new()
+func (s *Server) decode(c call, data []byte) (Object, error) {
+	object := c.kind.New()
 	if err := json.Unmarshal(data, object); err != nil {
 		return nil, fmt.Errorf("decoding a %s: %w", c.kind.Kind, err)
 	}
@@ -161,12 +169,14 @@ func (c call) decode(data []byte) (Object, error) {
 		return nil, fmt.Errorf("the namespace is %q in the object and %q in the path", n, c.Namespace)
 	}
 	object.SetNamespace(c.Namespace)
-	setDefaults(object)
+	if s.options.Default != nil {
+		s.options.Default(object)
+	}
 	return object, nil
 }
 
 // serveDelete answers with the object if its finalizers hold it, and with a status if it does not exist any more.
-func (s *Simulator) serveDelete(c call) (int, []byte, error) {
+func (s *Server) serveDelete(c call) (int, []byte, error) {
 	var options metav1.DeleteOptions
 	if err := json.Unmarshal([]byte(c.Body+" "), &options); err != nil && c.Body != "" {
 		return 0, nil, apierrors.NewBadRequest("decoding DeleteOptions: " + err.Error())
@@ -187,7 +197,7 @@ func (s *Simulator) serveDelete(c call) (int, []byte, error) {
 	}
 	return http.StatusOK, encode(metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
 		Status: metav1.StatusSuccess, Details: &metav1.StatusDetails{Name: c.Name, Group: c.kind.Group,
-			Kind: c.kind.resource, UID: live.GetUID()}}), nil
+			Kind: c.kind.Resource, UID: live.GetUID()}}), nil
 }
 
 func checkPreconditions(c call, p *metav1.Preconditions, live stored) error {
@@ -203,23 +213,4 @@ func checkPreconditions(c call, p *metav1.Preconditions, live stored) error {
 		return apierrors.NewConflict(of, c.Name, errors.New("a precondition failed: "+conflict))
 	}
 	return nil
-}
-
-// delete removes an object, or marks it as deleted if it has finalizers.
-func (s *Simulator) delete(k *kind, live stored) stored {
-	if live.GetDeletionTimestamp() != nil {
-		return live
-	}
-	if len(live.GetFinalizers()) == 0 {
-		return s.write(k, watch.Deleted, copyOf(live.Object))
-	}
-	return s.write(k, watch.Modified, marked(live))
-}
-
-// marked returns an object that is deleted and held.
-func marked(live stored) Object {
-	object, now, grace := copyOf(live.Object), metav1.Now().Rfc3339Copy(), int64(0)
-	object.SetDeletionTimestamp(&now)
-	object.SetDeletionGracePeriodSeconds(&grace)
-	return object
 }
