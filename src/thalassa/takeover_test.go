@@ -366,23 +366,6 @@ func TestPendingAsksForLoadBalancersOnly(t *testing.T) {
 	})
 }
 
-func TestLongNamesAreCut(t *testing.T) {
-	l := newLab(t, emulator.Config{})
-	web := service("web", 80, 81)
-	for i := range web.Spec.Ports {
-		web.Spec.Ports[i].Name = strings.Repeat("x", 62) + string(rune('a'+i))
-	}
-	web.UID = "0a1b2c3d-0a1b-2c3d-4e5f-0a1b2c3d4e5f"
-	l.settle(web, l.nodes("a"))
-	var names []string
-	for _, listener := range l.balancer().LoadbalancerListeners {
-		names = append(names, listener.Name)
-	}
-	if len(names) != 2 || names[0] == names[1] || len(names[0]) != 62 {
-		t.Errorf("names = %v; want two different ones of %d letters", names, 62)
-	}
-}
-
 // TestTakeoverByTheController: the service controller of a cluster that the existing CCM served until now writes
 // nothing to the cloud, gives nobody another address, and tells nobody anything.
 func TestTakeoverByTheController(t *testing.T) {

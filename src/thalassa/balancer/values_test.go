@@ -1,12 +1,14 @@
 package balancer
 
 import (
+	"maps"
 	"net/netip"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
@@ -43,5 +45,30 @@ func TestSpecAddressInOtherNotation(t *testing.T) {
 	if one := netip.MustParseAddr("2001:db8::1"); !isAddress("2001:DB8:0::1", one) || isAddress("2001:db8::2", one) ||
 		isAddress("web", one) {
 		t.Error("addresses are compared as text")
+	}
+}
+
+// TestLabelsOfAnUnreadableAnnotation: what the Service asks for is not known, so that the labels stay as they are: the
+// one that was removed by hand stays away.
+func TestLabelsOfAnUnreadableAnnotation(t *testing.T) {
+	for asked, want := range map[string]resource.Labels{"team=shop=test": {"stage": "test"},
+		"team=shop": {"team": "shop"}} {
+		web := service("web", 80)
+		annotated("labels", asked)(web)
+		update := balancerUpdate{LoadBalancer: resource.LoadBalancer{Labels: resource.Labels{"stage": "test"}},
+			record: lastApplied{created: true}.with(settingLabels, "stage", "team")}
+		d := NewConfig(cloudconfig.Config{}).Request(web, Observed{}).desired
+		if update.setLabels(d); !maps.Equal(update.Labels, withLabels(want, d.labels)) {
+			t.Errorf("with %q the labels are %v, want %v", asked, update.Labels, want)
+		}
+	}
+}
+
+// TestLongNamesOfPorts: names that are too long end in a hash of the whole name.
+func TestLongNamesOfPorts(t *testing.T) {
+	long := strings.Repeat("x", maxName)
+	one, other := portName("lb", cloud.Port{Name: long + "a"}), portName("lb", cloud.Port{Name: long + "b"})
+	if one == other || len(one) != maxName {
+		t.Errorf("names %q and %q; want two of %d letters", one, other, maxName)
 	}
 }
