@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/list"
+	"github.com/thalassa-cloud/thalassa-ccm/src/event"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
@@ -148,7 +148,7 @@ func (o Observed) remainingText() string {
 			fmt.Sprintf("Load balancer %s (%s) remains in the cloud: %s. If it belonged to this Service, delete it "+
 				"there.", found.Name, found.ID, found.why()))
 	}
-	return list.Sentences(all...)
+	return event.Sentences(all...)
 }
 
 // retainable reports whether there is something to retain: a load balancer that is not being deleted, or, if that was
