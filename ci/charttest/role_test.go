@@ -95,7 +95,7 @@ func rules(object runtime.Object) []rbacv1.PolicyRule {
 
 // TestEveryRuleSaysWhoNeedsIt wants a comment above each rule.
 func TestEveryRuleSaysWhoNeedsIt(t *testing.T) {
-	for _, name := range []string{"_rules.tpl", "role.yaml", "metricsreader.yaml", "ironcorepermissions.yaml"} {
+	for _, name := range []string{"_rbac.tpl", "role.yaml", "metricsreader.yaml", "ironcorepermissions.yaml"} {
 		previous, count := "", 0
 		for line := range strings.Lines(readFile(t, filepath.Join(chartDir(t), "templates", name))) {
 			if strings.Contains(line, "- apiGroups:") || strings.Contains(line, "- nonResourceURLs:") {

@@ -48,7 +48,7 @@ func boundariesOfControllers() []Boundary {
 	}, {
 		Why:  "the contract between controllers and clouds depends on neither",
 		From: "src/cloud",
-		Never: "src/adapter src/annotation src/build src/cmd src/config src/controller src/emulator src/list " +
+		Never: "src/adapter src/annotation src/build src/cmd src/configfile src/controller src/emulator src/event " +
 			"src/manager src/ironcore src/reload src/spelling src/thalassa src/tracing" + vendor + ironcore,
 	}, {
 		Why:   "controllers and the manager know clouds by the contract only",

@@ -1,4 +1,3 @@
-// Package list writes lists of names and of sentences, for the texts of events, conditions and errors.
 package event
 
 import (
@@ -7,10 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// Max bounds how many names are written: the message of an event has at most 1,024 characters.
+// MaxNames bounds how many names are written: the message of an event has at most 1,024 characters.
 const MaxNames = 10
 
-// Short returns the names separated by commas. Of more than Max, it writes the first ones and the number of the others:
+// Names returns the names separated by commas. Of more than MaxNames, it writes the first ones and the number of the others:
 // "a, b and 3 more".
 func Names(names []string) string {
 	if more := len(names) - MaxNames; more > 0 {

@@ -2,8 +2,8 @@ package event
 
 import "testing"
 
-// TestShort writes all of a few names, and the number of those for which there is no room.
-func TestShort(t *testing.T) {
+// TestNames writes all of a few names, and the number of those for which there is no room.
+func TestNames(t *testing.T) {
 	ten := []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"}
 	for want, names := range map[string][]string{
 		"":                             nil,

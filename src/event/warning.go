@@ -1,5 +1,10 @@
-// Package event decides which warnings about objects become events: each once, again while it lasts, and those of many
-// objects not all at the same time.
+// Package event records events about objects, and writes the lists and sentences of their texts:
+//
+//	recorder := event.NewRecorder(ctx, client, "service-controller")
+//	recorder.Event(service, corev1.EventTypeWarning, "LoadBalancerSlow", "…")
+//
+// A Filter decides which warnings become events: each once, again while it lasts, and those of many objects not all at
+// the same time:
 //
 //	warnings.Record(recorder, node, current)
 package event

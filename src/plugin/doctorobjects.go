@@ -98,21 +98,21 @@ func (d *doctor) checkServices(ctx context.Context) {
 	d.checks = append(d.checks, details...)
 }
 
-// checkService adds why a Service is not in sync. Event is the end of some messages.
-func (d *doctor) checkService(planned ServicePlan, event string) {
+// checkService adds why a Service is not in sync. LastEvent is the end of some messages.
+func (d *doctor) checkService(planned ServicePlan, lastEvent string) {
 	add := func(kind string, status CheckStatus, message, next string) {
 		d.addKind(kind, serviceCheck, planned.object(), status, message, next)
 	}
 	switch {
 	case planned.Error != "":
 		add("It is not known what has to change", CheckProblem,
-			event.Sentences("It is not known what has to change: "+planned.Error, event), nextOf(syncFailed, ""))
+			event.Sentences("It is not known what has to change: "+planned.Error, lastEvent), nextOf(syncFailed, ""))
 	case planned.Refused != "" && len(planned.Notices) == 0:
 		add("It cannot be brought in line now", CheckProblem,
-			event.Sentences("It cannot be brought in line now: "+planned.Refused, event), nextOf(syncFailed, ""))
+			event.Sentences("It cannot be brought in line now: "+planned.Refused, lastEvent), nextOf(syncFailed, ""))
 	case len(planned.Operations) > 0:
 		add("Writes to the cloud would bring it in line", CheckWarning, count(len(planned.Operations), "write")+
-			" to the cloud would bring it in line."+event,
+			" to the cloud would bring it in line."+lastEvent,
 			fmt.Sprintf("See kubectl thalassa plan -n %s %s. If it does not change, see whether the cloud controller "+
 				"manager runs.", planned.Namespace, planned.Name))
 	case planned.Waiting != "":

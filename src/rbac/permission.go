@@ -1,4 +1,4 @@
-// Package permission lists what the program needs to be permitted in Kubernetes: the rules of the chart's roles, from
+// Package rbac lists what the program needs to be permitted in Kubernetes: the rules of the chart's roles, from
 // which the list is generated.
 //
 // Tests compare these rules with the requests of the program, so that the list is neither too long nor too short.

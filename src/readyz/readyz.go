@@ -1,8 +1,7 @@
-// Package probe serves health checks over HTTP, in the form of the Kubernetes
-// API server, for kubelets and for people.
+// Package readyz serves /livez and /readyz over HTTP, in the form of the Kubernetes API server, for kubelets and for
+// people. The checks are those of its callers: for the cloud controller manager see newProcess in src/manager.
 //
-// Unlike the API server's own handler it says why a check failed, and accepts
-// further checks while it is being served.
+// Unlike the API server's own handler, it reports why a check failed, and accepts further checks while it serves.
 package readyz
 
 import (

@@ -23,7 +23,7 @@ import (
 
 // Files with the permissions of the chart's roles, for the program itself.
 const (
-	permissionFile         = "src/permission/permissions.json"
+	permissionFile         = "src/rbac/permissions.json"
 	ironcorePermissionFile = "src/ironcore/permissions.json"
 )
 

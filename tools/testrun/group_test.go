@@ -9,7 +9,7 @@ import (
 // TestElsewhere: patterns leave out what only the other tier tests, or a run of its own.
 func TestElsewhere(t *testing.T) {
 	for folder, tiers := range map[string][2]bool{ // left out of the quick one, of the full one
-		"src/config": {false, false}, "ci/slow/csi": {true, false}, "ci/slow/soak": {true, true},
+		"src/configfile": {false, false}, "ci/slow/csi": {true, false}, "ci/slow/soak": {true, true},
 		"ci/slow/release": {true, true}, "tools/image": {false, true}, "tools/imagery": {false, false},
 	} {
 		for i, full := range []string{"", "1"} {

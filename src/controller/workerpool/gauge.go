@@ -1,14 +1,13 @@
-// Package gauge has metrics that are counted when they are collected, so that changes need not be counted.
 package workerpool
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// New returns a gauge with one label, whose values and numbers count returns.
+// NewGauge returns a gauge with one label, whose values and numbers count returns when it is collected.
 func NewGauge(name, help, label string, count func() map[string]int) prometheus.Collector {
 	return vector{prometheus.NewDesc(name, help, []string{label}, nil), count}
 }
 
-// Total returns a gauge without labels.
+// NewTotal returns a gauge without labels, which count returns when it is collected.
 func NewTotal(name, help string, count func() int) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {
 		return float64(count())
