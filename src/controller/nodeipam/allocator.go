@@ -142,10 +142,7 @@ func (a *allocator) check(networks []netip.Prefix, checkOverlap bool) (found *pr
 			found = tooLarge
 		}
 		if checkOverlap && a.overlaps(network) {
-			found = &problem{reasonOverlap, fmt.Sprintf("The network %s in spec.podCIDRs overlaps with a network of "+
-				"another Node, or of Services, and was not allocated by this controller. Another program or user "+
-				"also allocates networks. "+
-				"Stop the other program, delete this Node, and let it register again.", network)}
+			found = &problem{reasonOverlap, fmt.Sprintf(textOverlap, network)}
 		}
 	}
 	return found
@@ -167,12 +164,7 @@ func (a *allocator) nodesWithWarning() (names []string) {
 func (a *allocator) tooLarge(network netip.Prefix) *problem {
 	for _, p := range a.pools {
 		if p.network.Overlaps(network) && !a.shortest.Allows(network) {
-			return &problem{reasonLarge, fmt.Sprintf("The network %s in spec.podCIDRs is larger than the networks "+
-				"that this controller allocates, which have a prefix of %d bits. No other Node gets a part of it "+
-				"while this Node exists. "+
-				"If this is a mistake, find out which program set it, delete this Node, and let it register again. "+
-				"If it is intended, set --shortest-node-cidr-mask-size-ipv4 or -ipv6.", network,
-				a.shortest.of(network))}
+			return &problem{reasonLarge, fmt.Sprintf(textLarge, network, a.shortest.of(network))}
 		}
 	}
 	return nil
@@ -236,9 +228,7 @@ func (a *allocator) reserve(node *corev1.Node) (networks []netip.Prefix, err err
 		if !found {
 			a.releaseAll(networks)
 			a.exhausted = true
-			return nil, &problem{reasonExhausted, fmt.Sprintf("No network with a prefix of %d bits is free "+
-				"in %s of --cluster-cidr for the pods of this Node. Delete Nodes that are not needed, or allocate "+
-				"smaller networks. The Node gets a network as soon as one is free.", bits, p.network)}
+			return nil, &problem{reasonExhausted, fmt.Sprintf(textExhausted, bits, p.network)}
 		}
 		networks = append(networks, network)
 	}
@@ -348,10 +338,7 @@ func (a *allocator) maskOf(node *corev1.Node, network netip.Prefix) (int, error)
 	}
 	bits, err := strconv.Atoi(text)
 	if shortest := a.shortest.of(network); err != nil || bits < shortest || bits > network.Addr().BitLen() {
-		return 0, &problem{reasonMask, fmt.Sprintf("No network for the pods of this Node: its label or annotation %s "+
-			"is %q; want a whole number from %d to %d, the length of a prefix within %s. "+
-			"--shortest-node-cidr-mask-size-ipv4 and -ipv6 limit the size of a Node's network.",
-			key, text, shortest, network.Addr().BitLen(), network)}
+		return 0, &problem{reasonMask, fmt.Sprintf(textMask, key, text, shortest, network.Addr().BitLen(), network)}
 	}
 	return bits, nil
 }

@@ -51,16 +51,9 @@ func (c *competing) record(node string) {
 func (c *competing) err() error {
 	names := strings.Join(slices.Sorted(maps.Keys(c.nodes)), ", ")
 	if !c.paused {
-		return &problem{reasonCompeting, fmt.Sprintf("Another program recently allocated networks of --cluster-cidr "+
-			"to Nodes: %s. If it does so for %d Nodes within %s, this controller pauses, because two programs would "+
-			"allocate the same networks. Find out which program sets spec.podCIDRs. If it is "+
-			"kube-controller-manager, set --allocate-node-cidrs=false for one of the two.", names, maxCompeting,
-			competingWindow)}
+		return &problem{reasonCompeting, fmt.Sprintf(textCompeting, names, maxCompeting, competingWindow)}
 	}
-	return &problem{reasonCompeting, fmt.Sprintf("Another program allocated networks of --cluster-cidr to Nodes: %s. "+
-		"Two programs would allocate the same networks, so this controller allocates none until the other program "+
-		"has stopped for %s. If kube-controller-manager allocates networks, set --allocate-node-cidrs=false for this "+
-		"program; otherwise set it for kube-controller-manager.", names, resumeAfter)}
+	return &problem{reasonCompeting, fmt.Sprintf(textCompetingStops, names, resumeAfter)}
 }
 
 // checkCompeting checks whether another program wrote the networks that a Node just got, and whether they are from

@@ -35,16 +35,6 @@ import (
 // queueName is the name of the queue in metrics.
 const queueName = "node-ipam-controller"
 
-// Reasons of events. The first two are those of kube-controller-manager.
-const (
-	reasonExhausted = "CIDRNotAvailable"
-	reasonFailed    = "CIDRAssignmentFailed"
-	reasonMask      = "InvalidNodeCIDRMask"
-	reasonOverlap   = "PodCIDROverlaps"
-	reasonCompeting = "AnotherGivesPodCIDRs"
-	reasonLarge     = "PodCIDRTooLarge"
-)
-
 // Delays after failures: 5, 10, 20, … 300 seconds.
 const (
 	minRetryDelay = 5 * time.Second

@@ -13,18 +13,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/event"
 )
 
-// Messages about Nodes that are not deleted.
-const (
-	dryRunMessage   = "it would be deleted, but dryRun is set"
-	noCanaryMessage = "the cloud shows no machine of any Node, so the organisation, project or VPC may be wrong; if " +
-		"its machine was really deleted, delete the Node by hand, or start a machine of the cluster"
-	replacedMessage = "another machine, %s, has its name and is not shut down, so its kubelet may use this Node. If " +
-		"the Node does not become ready, delete it and restart the kubelet of that machine, which registers the Node " +
-		"again"
-)
-
 func (c *Controller) keptMessage() string {
-	return fmt.Sprintf("it has the annotation or label %s/%s", c.behaviour.Domain, cloud.KeepNode)
+	return fmt.Sprintf(whyKept, c.behaviour.Domain, cloud.KeepNode)
 }
 
 // removable are the Nodes that may be deleted in this pass if a second request confirms it, the one that is missing
@@ -49,7 +39,7 @@ func (c *Controller) removable(ctx context.Context, subjects []*subject, hasCana
 	}
 	if !hasCanaries {
 		for _, s := range eligible {
-			c.hold(s, blockedNoCanary, noCanaryMessage)
+			c.hold(s, blockedNoCanary, whyNoMachines)
 		}
 	}
 	if !hasCanaries || c.budget.share == 0 {
@@ -97,12 +87,12 @@ func (c *Controller) blockedBy(ctx context.Context, s *subject) (why reason, tex
 	}
 	switch id, err := c.provider.NameConflict(ctx, s.node); {
 	case err != nil:
-		return blockedNoAnswer, fmt.Sprintf("the cloud did not answer whether another machine has its name: %v", err)
+		return blockedNoAnswer, fmt.Sprintf(whyNameUnknown, err)
 	case id != "":
-		return blockedReplaced, fmt.Sprintf(replacedMessage, id)
+		return blockedReplaced, fmt.Sprintf(whyReplaced, id)
 	}
 	if c.behaviour.DryRun && c.records[s.node.UID].blocked == blockedDryRun { // the dry run reported it
-		return blockedDryRun, dryRunMessage
+		return blockedDryRun, whyDryRun
 	}
 	return "", ""
 }
@@ -119,13 +109,10 @@ func uids(subjects []*subject) []types.UID {
 // event for all of them, which is repeated as long as this lasts.
 func (c *Controller) blockRemovals(eligible []*subject, missing int, now time.Time) {
 	limit := c.budget.text(now)
-	c.warnOnce(eligible, blockedBudget, reasonRemovalsStopped, limit, fmt.Sprintf(
-		"The machines of %d Nodes are missing: %s. %d Nodes were deleted recently. No Node is deleted until fewer "+
-			"machines are missing: %s. If machines are missing without a reason, check the cloud's API and the "+
-			"credentials. If they were really deleted, delete the Nodes by hand, or raise maxRemovals",
+	c.warnOnce(eligible, blockedBudget, reasonRemovalsStopped, limit, fmt.Sprintf(textRemovalsStopped,
 		missing, nodeNames(eligible), len(c.budget.removals), limit))
 	for _, s := range eligible {
-		c.hold(s, blockedBudget, fmt.Sprintf("%s, and more would be deleted", limit))
+		c.hold(s, blockedBudget, fmt.Sprintf(whyTooMany, limit))
 	}
 }
 

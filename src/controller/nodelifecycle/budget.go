@@ -57,13 +57,11 @@ func (b *budget) startedRecently(now time.Time) bool { return now.Sub(b.started)
 func (b *budget) text(now time.Time) string {
 	switch {
 	case b.share == 0:
-		return "no Node is ever deleted, because maxRemovals is 0"
+		return limitNone
 	case b.startedRecently(now):
-		return fmt.Sprintf("at most one Node is deleted in the first %s after the program starts, because it does "+
-			"not know which Nodes were deleted before", b.window)
+		return fmt.Sprintf(limitStarted, b.window)
 	}
-	return fmt.Sprintf("no more than %d %% of the Nodes may be deleted within %s (maxRemovals, removalWindow)", b.share,
-		b.window)
+	return fmt.Sprintf(limitShare, b.share, b.window)
 }
 
 // record counts a removal.

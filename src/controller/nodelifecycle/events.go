@@ -9,22 +9,6 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/event"
 )
 
-// Reasons of events that the lifecycle controller of k8s.io/cloud-provider has, too.
-const (
-	reasonDeleting       = "DeletingNode"
-	reasonDeletingFailed = "DeletingNodeFailed"
-)
-
-// Other reasons.
-const (
-	// reasonNotRemoved: the machine is missing, and the Node is not deleted now.
-	reasonNotRemoved = "NodeNotRemoved"
-	// reasonRemovalsStopped: more Nodes are missing than may be deleted, so none is.
-	reasonRemovalsStopped = "NodeRemovalsStopped"
-	// reasonStateUnknown: this version does not know the state of the machine.
-	reasonStateUnknown = "MachineStateUnknown"
-)
-
 // warn records a warning event about a condition of a Node, unless it did so recently.
 func (c *Controller) warn(s *subject, reason, topic, text string) {
 	if c.warnings.Add(s.node.Name, s.node.UID, event.Warning{Reason: reason, Topic: topic, Message: text}) {
@@ -49,8 +33,7 @@ func (c *Controller) clearBlocked(subjects []*subject) {
 		switch {
 		case s.step == unknownState:
 			known.blocked = ""
-			c.warn(s, reasonStateUnknown, string(s.observation.state), "The state of this Node's machine is not "+
-				"known to this version, so the Node does not change. Check whether a newer version supports it")
+			c.warn(s, reasonStateUnknown, string(s.observation.state), textStateUnknown)
 		case s.observation.err != nil && !s.ready(): // the state of the machine is unknown now
 			if !s.observation.kept && s.observation.at.Sub(s.history.unknownSince) >= max(unknownLimit,
 				c.behaviour.GracePeriod) {
@@ -80,9 +63,7 @@ func (c *Controller) warnUnknown(unknown []*subject) {
 		c.setBlocked(s, blockedNoAnswer)
 	}
 	since := time.Since(unknown[0].history.unknownSince).Round(time.Minute)
-	c.warnOnce(unknown, blockedNoAnswer, reasonNotRemoved, string(blockedNoAnswer), fmt.Sprintf(
-		"These Nodes are not ready, and the state of their machines has been unknown for %s, so the Nodes do not "+
-			"change: %s. The cloud's answer: %v",
+	c.warnOnce(unknown, blockedNoAnswer, reasonNotRemoved, string(blockedNoAnswer), fmt.Sprintf(textMachinesUnknown,
 		since, nodeNames(unknown), unknown[0].observation.err))
 }
 
@@ -97,7 +78,7 @@ func (c *Controller) setBlocked(s *subject, why reason) {
 // hold reports why the Node is not deleted now. It is still due.
 func (c *Controller) hold(s *subject, why reason, text string) {
 	c.setBlocked(s, why)
-	c.warn(s, reasonNotRemoved, string(why), "The machine of this Node is missing, but the Node is not deleted: "+text)
+	c.warn(s, reasonNotRemoved, string(why), fmt.Sprintf(textNotRemoved, text))
 }
 
 // block is hold, and starts over.

@@ -58,7 +58,7 @@ func (c *Controller) stopped(subjects []*subject) string {
 	now := time.Now()
 	switch {
 	case len(canariesOf(subjects)) == 0:
-		return noCanaryMessage
+		return whyNoMachines
 	case !c.budget.permits(uids(subjects), uids(missing), now):
 		return c.budget.text(now) + ", and more would be deleted"
 	}
@@ -92,8 +92,8 @@ func (c *Controller) blocked(ctx context.Context, s *subject, stopped string) st
 	case text != "":
 		return text
 	case c.behaviour.DryRun:
-		return dryRunMessage
-	case drained(s.node) && c.budget.share > 0 && stopped != noCanaryMessage:
+		return whyDryRun
+	case drained(s.node) && c.budget.share > 0 && stopped != whyNoMachines:
 		return ""
 	}
 	return stopped

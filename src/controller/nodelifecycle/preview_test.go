@@ -57,9 +57,9 @@ func TestPreviewsOfBlockedRemovals(t *testing.T) {
 		"kept": {func(r *rig) {
 			r.change("b", func(n *corev1.Node) { n.Labels = map[string]string{"example.com/keep-node": "true"} })
 		}, "it has the annotation or label example.com/keep-node"},
-		"a dry run":   {func(r *rig) { r.behaviour.DryRun = true }, dryRunMessage},
+		"a dry run":   {func(r *rig) { r.behaviour.DryRun = true }, whyDryRun},
 		"too many":    {func(r *rig) { r.deleteMachines("c", "d") }, "no more than 20 % of the Nodes may be deleted"},
-		"no machine":  {func(r *rig) { r.deleteMachines("a", "c", "d") }, noCanaryMessage},
+		"no machine":  {func(r *rig) { r.deleteMachines("a", "c", "d") }, whyNoMachines},
 		"no removals": {func(r *rig) { r.behaviour.MaxRemovals = 0 }, "no Node is ever deleted"},
 		"it is drained": {func(r *rig) {
 			r.deleteMachines("c", "d")

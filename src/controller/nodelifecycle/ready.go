@@ -62,16 +62,14 @@ func (c *Controller) inconsistency(ctx context.Context, subjects []*subject) (wh
 		case !s.ready():
 			continue
 		case s.observation.err != nil:
-			return fmt.Sprintf("looking at the machine of Node %s, which is ready: %v", s.node.Name, s.observation.err),
-				false
+			return fmt.Sprintf(whyReadyNotKnown, s.node.Name, s.observation.err), false
 		case s.missing():
 			missing = append(missing, s)
 		}
 		ready++
 	}
 	if len(missing) > 0 && (len(missing) == ready || len(missing) > maxConfirmations && 2*len(missing) > ready) {
-		return fmt.Sprintf("the cloud shows no machine for %s, although these Nodes are ready: check that it is the "+
-			"right cloud; if it is, correct or delete these Nodes", nodeNames(missing)), false
+		return fmt.Sprintf(whyAllReadyMissing, nodeNames(missing)), false
 	}
 	return c.confirmReady(ctx, missing, 2*len(missing) < ready)
 }
@@ -87,7 +85,7 @@ func (c *Controller) confirmReady(ctx context.Context, missing []*subject,
 		if requests < maxConfirmations && h.requestDue(time.Now()) {
 			requests++
 			if !c.confirmOne(ctx, s, h) {
-				return fmt.Sprintf("the cloud's list lacks the machine of Node %s, which is ready", s.node.Name), false
+				return fmt.Sprintf(whyReadyMissing, s.node.Name), false
 			}
 		}
 		if !h.explained(time.Now(), mostListed) {
@@ -97,8 +95,7 @@ func (c *Controller) confirmReady(ctx context.Context, missing []*subject,
 	if len(unexplained) == 0 {
 		return "", false
 	}
-	return fmt.Sprintf("the cloud shows no machine for %s, although these Nodes are ready; each of these machines is "+
-		"being checked, a few at a time", nodeNames(unexplained)), true
+	return fmt.Sprintf(whyReadyBeingChecked, nodeNames(unexplained)), true
 }
 
 // confirmOne requests the machine of a ready Node that the list does not contain. It returns false if the list should

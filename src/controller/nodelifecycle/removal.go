@@ -58,8 +58,7 @@ func (c *Controller) remove(ctx context.Context, subjects, canaries []*subject) 
 	}
 	c.credentialChecks++
 	if err := c.provider.CheckCredentials(ctx, canaryNodes(canaries, c.credentialChecks)); err != nil {
-		c.blockAll(batch, blockedCredentials,
-			fmt.Sprintf("it is not certain that the credentials and the configured cloud are correct: %v", err))
+		c.blockAll(batch, blockedCredentials, fmt.Sprintf(whyCredentials, err))
 		return
 	}
 	notBefore := time.Now() // not earlier: a list from before the credential check proves nothing
@@ -94,12 +93,11 @@ func (c *Controller) confirmMissing(ctx context.Context, batch []*subject, notBe
 func (c *Controller) confirmsMissing(s *subject, state cloud.MachineState, err error) bool {
 	switch {
 	case errors.Is(err, cloud.ErrOtherNetwork):
-		c.block(s, blockedContradicted, fmt.Sprintf("its machine exists, but not in the configured VPC: %v", err))
+		c.block(s, blockedContradicted, fmt.Sprintf(whyElsewhere, err))
 	case err != nil:
-		c.block(s, blockedNoAnswer, fmt.Sprintf("the cloud did not answer the second request: %v", err))
+		c.block(s, blockedNoAnswer, fmt.Sprintf(whyNoAnswer, err))
 	case state != cloud.MachineGone:
-		c.block(s, blockedContradicted,
-			fmt.Sprintf("its machine was missing from the list, but a second request shows that it is %s", state))
+		c.block(s, blockedContradicted, fmt.Sprintf(whyContradicted, state))
 	}
 	return err == nil && state == cloud.MachineGone
 }
@@ -119,8 +117,7 @@ func (c *Controller) removeAll(ctx context.Context, batch []*subject, checked ti
 			return
 		}
 		if err := c.removeIfMissing(ctx, s); apierrors.IsForbidden(err) {
-			c.blockAll(batch[n+1:], blockedKubernetes, fmt.Sprintf("removing Node %s was not permitted: %v",
-				s.node.Name, err))
+			c.blockAll(batch[n+1:], blockedKubernetes, fmt.Sprintf(whyNotPermitted, s.node.Name, err))
 			return
 		}
 	}
@@ -136,7 +133,7 @@ func (c *Controller) removeIfMissing(ctx context.Context, s *subject) error {
 		return nil
 	}
 	if wasAway { // it was not counted towards the budget
-		c.block(s, blockedContradicted, "its machine was in another network at the last check")
+		c.block(s, blockedContradicted, whyWasElsewhere)
 		return nil
 	}
 	fresh, err := c.read(ctx, s.node.Name)
@@ -144,18 +141,18 @@ func (c *Controller) removeIfMissing(ctx context.Context, s *subject) error {
 	case apierrors.IsNotFound(err):
 		return nil
 	case err != nil:
-		c.block(s, blockedKubernetes, fmt.Sprintf("reading the Node once more: %v", err))
+		c.block(s, blockedKubernetes, fmt.Sprintf(whyNotRead, err))
 		return err
 	case cloud.Kept(fresh, c.behaviour.Domain):
 		c.block(s, blockedKept, c.keptMessage())
 	case changedSince(s, fresh):
-		c.block(s, blockedReported, "it changed at the same moment, so its kubelet may be running")
+		c.block(s, blockedReported, whyChanged)
 	case c.behaviour.DryRun:
 		c.record(fresh)
 		c.metrics.removed(removalDryRun)
 		klog.FromContext(ctx).Info("Node would be removed, but this is a dry run", "node", klog.KObj(fresh),
 			"providerID", fresh.Spec.ProviderID)
-		c.hold(s, blockedDryRun, dryRunMessage)
+		c.hold(s, blockedDryRun, whyDryRun)
 	default:
 		return c.delete(ctx, s, fresh)
 	}
@@ -185,8 +182,7 @@ func (c *Controller) delete(ctx context.Context, s *subject, fresh *corev1.Node)
 	case err == nil:
 		klog.FromContext(ctx).Info("Node removed, because its machine is gone", "node", klog.KObj(fresh), "providerID",
 			fresh.Spec.ProviderID)
-		c.recorder.Eventf(fresh, corev1.EventTypeNormal, reasonDeleting,
-			"Deleting Node %s: its machine %s does not exist, as two lists and a request for it confirmed", fresh.Name,
+		c.recorder.Eventf(fresh, corev1.EventTypeNormal, reasonDeleting, textDeleting, fresh.Name,
 			fresh.Spec.ProviderID)
 		c.metrics.removed(removalDone)
 		delete(c.records, fresh.UID)
@@ -194,7 +190,7 @@ func (c *Controller) delete(ctx context.Context, s *subject, fresh *corev1.Node)
 		c.budget.cancel(fresh.UID)
 	case apierrors.IsConflict(err):
 		c.budget.cancel(fresh.UID)
-		c.block(s, blockedReported, "it changed at the same moment, so its kubelet may be running")
+		c.block(s, blockedReported, whyChanged)
 	default:
 		if apierrors.ReasonForError(err) != metav1.StatusReasonUnknown { // it was refused
 			c.budget.cancel(fresh.UID)
@@ -202,9 +198,8 @@ func (c *Controller) delete(ctx context.Context, s *subject, fresh *corev1.Node)
 		c.metrics.removed(removalFailed)
 		c.startOver(s)
 		c.setBlocked(s, blockedKubernetes)
-		c.warn(s, reasonDeletingFailed, reasonDeletingFailed,
-			fmt.Sprintf("Deleting Node %s, whose machine does not exist: %v; it is retried automatically", fresh.Name,
-				err))
+		c.warn(s, reasonDeletingFailed, reasonDeletingFailed, fmt.Sprintf(textDeletingFailed, fresh.Name, err))
+
 	}
 	return err
 }

@@ -127,8 +127,7 @@ func problemOf(o *operation, err error) event.Warning {
 	if routeProblem, ok := errors.AsType[*cloud.RouteProblem](err); ok {
 		reason = cmp.Or(routeProblem.Reason, reason)
 	}
-	return problem(reason,
-		"Could not create the route to %s via %s in route table %s: %s", o.route.Destination, o.route.Gateway,
+	return problem(reason, textFailed, o.route.Destination, o.route.Gateway,
 		o.table.Name, event.Sentences(err.Error(), "It is retried automatically"))
 }
 

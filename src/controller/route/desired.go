@@ -31,24 +31,6 @@ func (r desiredRoute) matches(f cloud.ActualRoute) bool {
 	return f.Destination == r.destination && slices.Contains(r.gateways, f.Gateway)
 }
 
-// Reasons of events. The first is that of k8s.io/cloud-provider.
-const (
-	reasonFailed    = "FailedToCreateRoute"
-	reasonConflict  = "RouteConflict"         // an unmanaged route has the destination, or a part of it
-	reasonNoAddress = "NoNodeAddress"         // of the destination's IP family
-	reasonOutside   = "PodCIDROutsideCluster" // not within --cluster-cidr
-	reasonTaken     = "PodCIDRTaken"          // by another Node
-	reasonInvalid   = "InvalidPodCIDR"
-	reasonLarge     = nodeipam.TooLarge
-	reasonRestored  = "RouteRestored" // another program or user deleted or changed it
-	reasonUnknown   = "RoutesNotKnown"
-	reasonQuota     = cloud.RouteQuotaExceeded
-	// The Node's subnet uses a table in which no routes are created.
-	reasonOtherTable = "OtherRouteTable"
-	reasonNoTable    = "RouteTableNotFound" // for the traffic of the Node
-	reasonLeftBehind = "RouteLeftBehind"    // an unmanaged one may be that of a deleted Node
-)
-
 // problem is an event for the owner of a Node. The messages of reasonUnknown and reasonQuota differ from one attempt to
 // the next, such as in the route that a full table refused, so another message is not a new problem.
 func problem(reason, format string, values ...any) event.Warning {
@@ -142,8 +124,7 @@ func (d *desired) addNetwork(member cloud.RouteMember, text string, cidrs []neti
 	}
 	destination, err := netip.ParsePrefix(text)
 	if err != nil {
-		report(reasonInvalid, "No route: %q in spec.podCIDRs is not a network. The field cannot be changed: delete "+
-			"the Node, and let it register again.", text)
+		report(reasonInvalid, textInvalid, text)
 		return
 	}
 	destination = destination.Masked()
@@ -158,21 +139,16 @@ func (d *desired) addNetwork(member cloud.RouteMember, text string, cidrs []neti
 	case len(r.gateways) == 0 && (!member.Known || cloud.Uninitialised(node)):
 		return
 	case !cloud.Inside(destination, cidrs):
-		report(reasonOutside, "No route to %s: it is not within --cluster-cidr, and routes to other networks are not "+
-			"managed. Set --cluster-cidr to the network of all pods.", destination)
+		report(reasonOutside, textOutside, destination)
 		return
 	case r.oversized:
 		d.routes = append(d.routes, r)
 		return
 	case found:
-		report(reasonTaken, "No route to %s: node %s has %s for its pods, which overlaps. Find out which programs "+
-			"allocate networks, disable one of them, delete one of the two Nodes, and let it register again.",
-			destination, older.node, older.network)
+		report(reasonTaken, textTaken, destination, older.node, older.network)
 		return
 	case len(r.gateways) == 0:
-		report(reasonNoAddress,
-			"No route to %s: the Node has no internal %s address that the route could lead to. Give its machine one.",
-			destination, family(destination))
+		report(reasonNoAddress, textNoAddress, destination, family(destination))
 	}
 	d.claims.add(destination, node.Name)
 	d.routes = append(d.routes, r)

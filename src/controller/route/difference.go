@@ -127,10 +127,7 @@ func newPlan(view cloud.RouteTables, own ownership) plan {
 			continue
 		}
 		for _, name := range table.Nodes {
-			p.warnings[name] = append(p.warnings[name], problem(reasonOtherTable, "The subnet of this Node uses "+
-				"route table %s, which is not the route table that is configured for routes. No routes are made in "+
-				"it, so this Node may be unable to reach pods of other Nodes. Let the subnet use the configured "+
-				"table, or configure none.", table.Name))
+			p.warnings[name] = append(p.warnings[name], problem(reasonOtherTable, textOtherTable, table.Name))
 		}
 	}
 	p.addOversized(own.desired.routes, used)
@@ -184,15 +181,12 @@ func (p *plan) addTable(table cloud.RouteTable, own ownership) {
 func (p *plan) addPartConflict(table cloud.RouteTable, f cloud.ActualRoute, claims networks) {
 	whole, found := claims.containing(f.Destination)
 	if table.Used && found && whole.network != f.Destination {
-		p.addConflict(table, whole, "has a route to %s, a part of %s, that leads to %s", f.Destination, whole.network,
-			nextHop(f))
+		p.addConflict(table, whole, textPartConflict, f.Destination, whole.network, nextHop(f))
 	}
 }
 
-func (p *plan) addConflict(table cloud.RouteTable, route nodeNetwork, has string, values ...any) {
-	text := problem(reasonConflict, "Route table %s "+has+", which does not belong to a node of this cluster. It is "+
-		"not changed. Delete it, even if it is an older route of this Node, or give the pods of this Node another "+
-		"network.", append([]any{table.Name}, values...)...)
+func (p *plan) addConflict(table cloud.RouteTable, route nodeNetwork, format string, values ...any) {
+	text := problem(reasonConflict, format, append([]any{table.Name}, values...)...)
 	p.conflicts[route.node] = append(p.conflicts[route.node], conflict{text, table.ID, route})
 }
 
@@ -215,7 +209,7 @@ func (p *plan) addRoute(table cloud.RouteTable, r desiredRoute, actual []*actual
 	correct := slices.IndexFunc(actual, func(f *actualRoute) bool { return f.correct })
 	unmanaged := slices.IndexFunc(actual, func(f *actualRoute) bool { return !f.owned && !f.correct })
 	if unmanaged >= 0 {
-		p.addConflict(table, r.key(), "has a route to %s that leads to %s", r.destination,
+		p.addConflict(table, r.key(), textConflict, r.destination,
 			nextHop(actual[unmanaged].ActualRoute))
 	}
 	o := &operation{verb: create, table: table,
@@ -264,10 +258,7 @@ func (p *plan) addOversized(routes []desiredRoute, used int) {
 		if !r.oversized {
 			continue
 		}
-		tooLarge := problem(reasonLarge, "No route to %s is made, and an existing one does not change: the network is "+
-			"larger than the networks that nodes of this cluster are given, so other nodes may have parts of it. If "+
-			"this is a mistake, find out which program set it, delete this Node, and let it register again. If it is "+
-			"intended, set --shortest-node-cidr-mask-size-ipv4 or -ipv6.", r.destination)
+		tooLarge := problem(reasonLarge, textLarge, r.destination)
 		if correct := len(p.correctIn[r.key()]); correct > 0 && correct == used {
 			p.warnings[r.node.Name] = append(p.warnings[r.node.Name], tooLarge)
 			continue

@@ -32,9 +32,7 @@ func (c *Controller) reportLeftBehind(members []*corev1.Node, d desired, p plan)
 	}
 	for _, table := range slices.Sorted(maps.Keys(left)) {
 		c.recorder.Eventf(slices.MinFunc(members, older), corev1.EventTypeWarning, reasonLeftBehind,
-			"Route table %s has %d routes inside the network of pods that lead to no Node: %s. They may belong to "+
-				"Nodes that were deleted while this program did not run. They do not change: delete those that nobody "+
-				"needs.", table, len(left[table]), shortList(left[table], func(r routeKey) string {
+			textLeftBehind, table, len(left[table]), shortList(left[table], func(r routeKey) string {
 				return fmt.Sprintf("%s by %s", r.destination, r.gateway)
 			}))
 	}

@@ -164,8 +164,7 @@ func (c *Controller) reportError(nodes []*corev1.Node, err error) {
 			continue
 		}
 		missing++
-		c.events.Record(c.recorder, node, []event.Warning{problem(reasonUnknown,
-			"The existing routes are unknown: %s", event.Sentences(err.Error(), "It is retried automatically"))})
+		c.events.Record(c.recorder, node, []event.Warning{problem(reasonUnknown, textUnknown, event.Sentences(err.Error(), "It is retried automatically"))})
 	}
 	c.metrics.missing.Set(float64(missing))
 }
@@ -188,17 +187,13 @@ func (c *Controller) reportRestored(p plan) {
 func (c *Controller) reportRestoredIn(table string, lost []cloud.Route) {
 	if len(lost) <= event.MaxNames {
 		for _, r := range lost {
-			c.recorder.Eventf(r.Node, corev1.EventTypeWarning, reasonRestored,
-				"The route to %s in route table %s was deleted by another program or user. It is created again, "+
-					"because the pods of this Node need it.", r.Destination, table)
+			c.recorder.Eventf(r.Node, corev1.EventTypeWarning, reasonRestored, textRestored, r.Destination, table)
 		}
 		return
 	}
-	c.recorder.Eventf(lost[0].Node, corev1.EventTypeWarning, reasonRestored,
-		"%d routes in route table %s were deleted by another program or user: to %s. They are created again, because "+
-			"the pods of their Nodes need them.", len(lost), table, shortList(lost, func(r cloud.Route) string {
-			return r.Destination.String()
-		}))
+	c.recorder.Eventf(lost[0].Node, corev1.EventTypeWarning, reasonRestored, textManyRestored, len(lost), table, shortList(lost, func(r cloud.Route) string {
+		return r.Destination.String()
+	}))
 }
 
 // shortList writes a list for an event, sorted.
