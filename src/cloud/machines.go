@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"context"
+	"fmt"
 	"errors"
 	"time"
 
@@ -79,6 +80,11 @@ const (
 type MachineProblem struct {
 	Reason  string // of the event: "MachineNotFound"
 	Message string // what is wrong, and what to do about it
+}
+
+// ProblemOf returns a problem with a reason and a message, whose format and values are those of fmt.Sprintf.
+func ProblemOf(reason, format string, values ...any) *MachineProblem {
+	return &MachineProblem{Reason: reason, Message: fmt.Sprintf(format, values...)}
 }
 
 // Error returns the message.

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -28,11 +27,7 @@ func (d *difference) compareAddresses(node *corev1.Node, offered []corev1.NodeAd
 	if chooses {
 		preferred, err := helpers.GetNodeAddressesFromNodeIP(chosen, wanted)
 		if err != nil {
-			d.problems = append(d.problems, cloud.MachineProblem{Reason: cloud.InvalidNodeIP,
-				Message: fmt.Sprintf("The kubelet of this Node sets the address %q with --node-ip, which its machine "+
-					"does not have in the cloud. The addresses of the machine are %s, and only these are set on the "+
-					"Node. Correct the kubelet's --node-ip, or give the machine that address.",
-					chosen, join(wanted))})
+			d.problems = append(d.problems, *cloud.ProblemOf(reasonInvalidIP, textInvalidIP, chosen, join(wanted)))
 			chooses, preferred = false, confirmed(node.Status.Addresses, wanted)
 		}
 		wanted = preferred

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -63,13 +62,9 @@ func (d *difference) initialisationProblem(node *corev1.Node, machine cloud.Mach
 	case at >= 0:
 		return &d.problems[at]
 	case node.Spec.ProviderID == "" && machine.ProviderID == "":
-		return &cloud.MachineProblem{Reason: cloud.MachineNotFound,
-			Message: "The cloud found a machine for this Node, but returned no provider ID. Set spec.providerID of " +
-				"the Node."}
+		return cloud.ProblemOf(reasonNotFound, textNoProviderID)
 	case !hasIP:
-		return &cloud.MachineProblem{Reason: cloud.MachineNoAddress, Message: "The machine of this Node has no " +
-			"address in the cloud. It is retried automatically; if the problem persists, connect the machine to the " +
-			"cluster's network."}
+		return cloud.ProblemOf(reasonNoAddress, textNoAddress)
 	}
 	return nil
 }
@@ -100,8 +95,7 @@ func (d *difference) compareStandard(node *corev1.Node, machine cloud.Machine) {
 		value := wanted[key]
 		switch {
 		case len(validation.IsValidLabelValue(value)) > 0:
-			d.addProblem("The cloud says %q for the label %s, which is not a valid value of a label. The label does "+
-				"not change.", value, key)
+			d.addProblem(textInvalidLabel, value, key)
 		case node.Labels[key] != value:
 			d.labels[key] = &value
 		}
@@ -112,10 +106,7 @@ func (d *difference) compareStandard(node *corev1.Node, machine cloud.Machine) {
 func (d *difference) compareExtras(node *corev1.Node, machine cloud.Machine) {
 	before, valid := recorded(node, d.domain)
 	if !valid {
-		d.addProblem("The annotation %s of this Node, or the label %s, was changed by another program or user. "+
-			"Therefore it is unknown which labels and taints were copied from its machine. Both are written again. "+
-			"Remove labels and taints by hand that the machine does not have any more.",
-			d.domain+appliedSuffix, checksumKey(d.domain))
+		d.addProblem(textRecordChanged, d.domain+appliedSuffix, checksumKey(d.domain))
 	}
 	labels := d.mergeLabels(node, machine, before.Labels)
 	taints := d.mergeTaints(node, machine, before.Taints)
@@ -155,9 +146,7 @@ func (d *difference) mergeLabels(node *corev1.Node, machine cloud.Machine,
 		d.labels[key] = nil
 	}
 	for _, key := range m.foreign {
-		d.addProblem("The machine of this Node requests the label %s=%s, but another program or user set it to %q. "+
-			"The label does not change. To use the machine's value, remove the label from the Node.",
-			key, wanted[key], node.Labels[key])
+		d.addProblem(textLabelOfAnother, key, wanted[key], node.Labels[key])
 	}
 	return m.applied
 }
@@ -176,9 +165,7 @@ func (d *difference) mergeTaints(node *corev1.Node, machine cloud.Machine,
 	}
 	m := merge(have, wanted, before)
 	for _, key := range m.foreign {
-		d.addProblem("The machine of this Node requests the taint %s with the value %q, but another program or user "+
-			"set it to %q. The taint does not change. To use the machine's value, remove the taint from the Node.",
-			key, wanted[key], have[key])
+		d.addProblem(textTaintOfAnother, key, wanted[key], have[key])
 	}
 	d.retaint(node, m)
 	return m.applied
@@ -210,10 +197,8 @@ func (d *difference) effective(taint corev1.Taint) bool {
 	case corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute:
 		return true
 	}
-	d.addProblem("The machine of this Node requests the taint %s with the effect %q, which does not exist. Use %s, "+
-		"%s or %s.",
-		taint.Key, taint.Effect, corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule,
-		corev1.TaintEffectNoExecute)
+	d.addProblem(textInvalidEffect, taint.Key, taint.Effect, corev1.TaintEffectNoSchedule,
+		corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute)
 	return false
 }
 
@@ -221,16 +206,13 @@ func (d *difference) effective(taint corev1.Taint) bool {
 func (d *difference) permitted(kind, key, value string) bool {
 	switch wrong := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(value)...); {
 	case len(wrong) > 0:
-		d.addProblem("The machine of this Node requests the %s %q with the value %q, which Kubernetes does not "+
-			"allow: %s.", kind, key, value, wrong[0])
+		d.addProblem(textNotAllowed, kind, key, value, wrong[0])
 		return false
 	case key == d.domain+"/"+cloud.KeepNode:
-		d.addProblem("The machine of this Node requests the %s %s, which protects a Node from deletion and cannot be "+
-			"set in this way. Set it on the Node itself.", kind, key)
+		d.addProblem(textKeepNode, kind, key)
 		return false
 	case kubernetesOwn(key):
-		d.addProblem("The machine of this Node requests the %s %s, which is reserved for Kubernetes. Of the reserved "+
-			"domains, only %s/ can be set in this way.", kind, key, roleDomain)
+		d.addProblem(textReserved, kind, key, roleDomain)
 		return false
 	}
 	return true
@@ -251,6 +233,5 @@ func inDomain(domain, parent string) bool {
 }
 
 func (d *difference) addProblem(format string, values ...any) {
-	d.problems = append(d.problems, cloud.MachineProblem{Reason: cloud.InvalidSetting,
-		Message: fmt.Sprintf(format, values...)})
+	d.problems = append(d.problems, *cloud.ProblemOf(reasonInvalidSetting, format, values...))
 }

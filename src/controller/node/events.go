@@ -9,12 +9,6 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/event"
 )
 
-// reasonSynced is a reason of the node controller of k8s.io/cloud-provider, too.
-const reasonSynced = "Synced"
-
-// reasonNotWritten is the reason if the API server refuses the patch.
-const reasonNotWritten = "NodeNotWritten"
-
 // warn records events about why a Node is not in sync and which settings cannot be used: each once, and again while it
 // lasts. A cloud that does not answer is reported only on Nodes that are not initialised.
 func (c *Controller) warn(node *corev1.Node, err error, problems []cloud.MachineProblem) {

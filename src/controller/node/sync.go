@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -73,7 +72,7 @@ func (c *Controller) sync(ctx context.Context, node *corev1.Node) error {
 	c.written.Mutation(after)
 	if cloud.Uninitialised(node) && !cloud.Uninitialised(after) {
 		c.metrics.initialised(time.Since(node.CreationTimestamp.Time))
-		c.recorder.Event(node, corev1.EventTypeNormal, reasonSynced, "Node synced successfully")
+		c.recorder.Event(node, corev1.EventTypeNormal, reasonSynced, textSynced)
 	}
 	return nil
 }
@@ -82,9 +81,7 @@ func (c *Controller) sync(ctx context.Context, node *corev1.Node) error {
 // are not reported.
 func refused(err error) error {
 	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
-		return &cloud.MachineProblem{Reason: reasonNotWritten, Message: event.Sentences(
-			"The API server refused the update of this Node: "+err.Error(),
-			"Check the roles of the cloud controller manager, admission policies and webhooks")}
+		return cloud.ProblemOf(reasonNotWritten, textNotWritten, event.Sentences(err.Error()))
 	}
 	return nil
 }
@@ -109,10 +106,7 @@ func (c *Controller) claimed(ctx context.Context, node *corev1.Node) (difference
 
 // taken says that another Node has the machine.
 func taken(machine, other string) *cloud.MachineProblem {
-	return &cloud.MachineProblem{Reason: cloud.MachineTaken, Message: fmt.Sprintf("The machine of this Node, %s, "+
-		"already belongs to Node %s. If that Node is not in use any more, delete it. Otherwise correct the name, "+
-		"provider ID or annotation by which the machine of this Node is found.",
-		machine, other)}
+	return cloud.ProblemOf(reasonTaken, textTaken, machine, other)
 }
 
 // difference is how a Node differs from its desired state; nothing if this controller does not manage it. It changes
@@ -165,5 +159,5 @@ func (c *Controller) find(ctx context.Context, node *corev1.Node) (cloud.Machine
 	if _, ok := errors.AsType[*cloud.MachineProblem](err); err == nil || ok || errors.Is(err, cloud.ErrOtherCloud) {
 		return machine, err
 	}
-	return machine, &cloud.MachineProblem{Reason: cloud.MachineNotKnown, Message: err.Error()}
+	return machine, &cloud.MachineProblem{Reason: reasonNotKnown, Message: err.Error()}
 }

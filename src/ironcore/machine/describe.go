@@ -27,11 +27,10 @@ func (p *Provider) describe(node *corev1.Node, machine *computev1alpha1.Machine)
 	}
 	why := ""
 	if len(unknown) > 0 {
-		why = ": these network interfaces do not exist: " + strings.Join(unknown, ", ")
+		why = fmt.Sprintf(textNoInterfaces, strings.Join(unknown, ", "))
 	}
-	described.Problems = append(described.Problems, cloud.MachineProblem{Reason: cloud.MachineNoAddress,
-		Message: fmt.Sprintf("The machine %s has no address in the Network %s%s. The Node is initialised when "+
-			"IronCore has assigned one.", machine.Name, p.store.Network, why)})
+	described.Problems = append(described.Problems, *cloud.ProblemOf(reasonNoAddress, textNoAddress, machine.Name,
+		p.store.Network, why))
 	return described
 }
 
@@ -74,8 +73,7 @@ func labelValue(described *cloud.Machine, kind, name string) string {
 	if len(mistakes) == 0 {
 		return name
 	}
-	described.Problems = append(described.Problems, cloud.MachineProblem{Reason: cloud.InvalidSetting,
-		Message: fmt.Sprintf("The name of the %s %s cannot be the value of a label, so that the Node does not get the "+
-			"label: %s. Use a %s with a shorter name.", kind, name, strings.Join(mistakes, "; "), kind)})
+	described.Problems = append(described.Problems, *cloud.ProblemOf(reasonInvalidSetting, textLabelValue, kind, name,
+		strings.Join(mistakes, "; "), kind))
 	return ""
 }

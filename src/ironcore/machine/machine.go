@@ -86,10 +86,7 @@ func (p *Provider) elsewhere(err error) error {
 	if err == nil {
 		return nil
 	}
-	message := event.Sentences("The machine of this Node cannot be used: "+err.Error(), "The namespace of the cluster "+
-		"is "+p.store.Client.Namespace, "A provider ID cannot be changed: delete the Node, and start the kubelet "+
-		"without --provider-id and with the name of its machine")
-	return &cloud.MachineProblem{Reason: cloud.MachineElsewhere, Message: message}
+	return cloud.ProblemOf(reasonElsewhere, textElsewhere, event.Sentences(err.Error()), p.store.Client.Namespace)
 }
 
 // named returns the newest known machine with a name. It is read again if it is not in the list: it may be newer.
@@ -145,16 +142,14 @@ func (p *Provider) readInterfaces(ctx context.Context, machine *computev1alpha1.
 // the first dot.
 func (p *Provider) notFound(name string) error {
 	host, _, _ := strings.Cut(name, ".")
-	override := "--hostname-override"
+	override := adviceOverride
 	for _, machine := range p.store.Machines.List() {
 		if own, _, _ := strings.Cut(machine.Name, "."); own == host && machine.Name != name {
-			override = fmt.Sprintf("--hostname-override=%s, if it runs on that machine", machine.Name)
+			override = fmt.Sprintf(adviceSimilar, machine.Name)
 			break
 		}
 	}
-	return &cloud.MachineProblem{Reason: cloud.MachineNotFound, Message: fmt.Sprintf("There is no machine %s in the "+
-		"namespace %s of IronCore. A Node must have the name of its machine: create the machine, or start the kubelet "+
-		"with %s.", name, p.store.Client.Namespace, override)}
+	return cloud.ProblemOf(reasonNotFound, textNotFound, name, p.store.Client.Namespace, override)
 }
 
 // State is the state that the watch has reported. A machine that is missing is looked up in a list of all machines from

@@ -69,12 +69,12 @@ func problemOf(err error) error {
 	if _, ofCloud := errors.AsType[*client.Error](err); !ofCloud && !errors.Is(err, client.ErrMalformed) {
 		return err
 	}
-	reason := cloud.CloudNotReachable
+	reason := reasonNotReachable
 	if errors.Is(err, client.ErrUnauthorised) || errors.Is(err, client.ErrBadRequest) ||
 		errors.Is(err, client.ErrNotFound) {
-		reason = cloud.CloudRefused
+		reason = reasonRefused
 	}
-	return &cloud.MachineProblem{Reason: reason, Message: fmt.Sprintf("The machine of this Node is not known: %v", err)}
+	return cloud.ProblemOf(reason, textNotKnown, err)
 }
 
 // machineFor returns the Node's machine; the error is the problem if there is none.
@@ -96,16 +96,12 @@ func (i *Provider) machineFor(ctx context.Context, n *corev1.Node, notBefore tim
 		return i.machineByAnnotation(ctx, n)
 	}
 	if len(machines) > 1 {
-		return inventory.Machine{}, &cloud.MachineProblem{Reason: cloud.MachineAmbiguous,
-			Message: fmt.Sprintf("%d machines of VPC %s have the %s. Set spec.providerID of this Node to the "+
-				"machine that it runs on, %s, or rename the others.",
-				len(machines), i.config.VPCIdentity, named(n.Name), anyProviderID())}
+		return inventory.Machine{}, cloud.ProblemOf(reasonAmbiguous, textAmbiguous, len(machines),
+			i.config.VPCIdentity, named(n.Name), anyProviderID())
 	}
 	if listed > 0 {
-		return inventory.Machine{}, &cloud.MachineProblem{Reason: cloud.MachineNotFound,
-			Message: fmt.Sprintf("The machine of VPC %s with the %s is being deleted, so it is not used for "+
-				"this Node. Delete the Node, or give its machine that name.",
-				i.config.VPCIdentity, named(n.Name))}
+		return inventory.Machine{}, cloud.ProblemOf(reasonNotFound, textNameDeleting, i.config.VPCIdentity,
+			named(n.Name))
 	}
 	return inventory.Machine{}, i.noMachineNamed(ctx, n.Name)
 }
@@ -119,10 +115,7 @@ func isBeingDeleted(m inventory.Machine) bool {
 func anyProviderID() string { return providerid.Of("<machine identity>") }
 
 func (i *Provider) otherVPCProblem(what, vpc string) error {
-	return &cloud.MachineProblem{Reason: cloud.MachineElsewhere, Message: fmt.Sprintf("VPC %s of the cloud-config "+
-		"does not contain the machine of this Node: %s is in VPC %s. Move the machine, or set vpcIdentity to the VPC "+
-		"of the cluster's machines.",
-		i.config.VPCIdentity, what, vpc)}
+	return cloud.ProblemOf(reasonElsewhere, textElsewhere, i.config.VPCIdentity, what, vpc)
 }
 
 // machineByID returns the machine that the Node's provider ID names.
@@ -130,10 +123,8 @@ func (i *Provider) machineByID(ctx context.Context, n *corev1.Node) (inventory.M
 	id, err := providerid.Machine(n.Spec.ProviderID)
 	switch {
 	case err != nil && i.Owns(n.Spec.ProviderID):
-		return inventory.Machine{}, &cloud.MachineProblem{Reason: cloud.InvalidSetting,
-			Message: fmt.Sprintf("The provider ID of this Node is %q, which does not name a machine: want %s. It "+
-				"cannot be changed, so correct the kubelet's --provider-id, delete this Node, and restart the kubelet.",
-				n.Spec.ProviderID, anyProviderID())}
+		return inventory.Machine{}, cloud.ProblemOf(reasonInvalidSetting, textProviderID, n.Spec.ProviderID,
+			anyProviderID())
 	case err != nil:
 		return inventory.Machine{}, err
 	}
@@ -149,18 +140,13 @@ func (i *Provider) machineByID(ctx context.Context, n *corev1.Node) (inventory.M
 		return inventory.Machine{}, fmt.Errorf("looking up the machine by the name of the Node: %w", err)
 	}
 	if len(sameName) > 0 {
-		return inventory.Machine{}, &cloud.MachineProblem{Reason: cloud.MachineReplaced,
-			Message: fmt.Sprintf("VPC %s does not contain machine %s any more, which this Node names; the machine "+
-				"with the %s is %s now. Delete this Node, so that the kubelet registers it again.",
-				i.config.VPCIdentity, id, named(n.Name), sameName[0].ID)}
+		return inventory.Machine{}, cloud.ProblemOf(reasonReplaced, textReplaced, i.config.VPCIdentity, id,
+			named(n.Name), sameName[0].ID)
 	}
 	if vpc := i.inventory.VPCOfMachine(ctx, id); vpc != "" {
 		return inventory.Machine{}, i.otherVPCProblem("server "+id, vpc)
 	}
-	return inventory.Machine{}, &cloud.MachineProblem{Reason: cloud.MachineNotFound,
-		Message: fmt.Sprintf("VPC %s has no machine %s, which this Node names. If the machine was deleted, the Node "+
-			"is deleted when its kubelet does not report any more.",
-			i.config.VPCIdentity, id)}
+	return inventory.Machine{}, cloud.ProblemOf(reasonNotFound, textIDNotFound, i.config.VPCIdentity, id)
 }
 
 // machineByAnnotation returns the machine that the Node's annotation names, as an identity or provider ID.
@@ -172,9 +158,7 @@ func (i *Provider) machineByAnnotation(ctx context.Context, n *corev1.Node) (inv
 		id, err = providerid.Machine(providerid.Of(text))
 	}
 	if err != nil {
-		return inventory.Machine{}, &cloud.MachineProblem{Reason: cloud.InvalidSetting,
-			Message: fmt.Sprintf("The annotation %s of this Node is %q, which is not the identity of a machine.", name,
-				text)}
+		return inventory.Machine{}, cloud.ProblemOf(reasonInvalidSetting, textAnnotation, name, text)
 	}
 	machine, found, err := i.inventory.MachineByID(ctx, id, i.config.Inventory.MaxMachineAge())
 	switch {
@@ -183,17 +167,13 @@ func (i *Provider) machineByAnnotation(ctx context.Context, n *corev1.Node) (inv
 	case found && !isBeingDeleted(machine):
 		return machine, nil
 	case found:
-		return inventory.Machine{}, &cloud.MachineProblem{Reason: cloud.MachineNotFound,
-			Message: fmt.Sprintf("Machine %s, which the annotation %s of this Node names, is being deleted. Correct "+
-				"the annotation.", id, name)}
+		return inventory.Machine{}, cloud.ProblemOf(reasonNotFound, textAnnotatedDeleting, id, name)
 	}
 	if vpc := i.inventory.VPCOfMachine(ctx, id); vpc != "" {
 		return inventory.Machine{}, i.otherVPCProblem("server "+id+", which its annotation "+name+" names,", vpc)
 	}
-	return inventory.Machine{}, &cloud.MachineProblem{Reason: cloud.MachineNotFound,
-		Message: fmt.Sprintf("VPC %s has neither a machine with the %s nor machine %s, which the annotation %s "+
-			"of this Node names.",
-			i.config.VPCIdentity, named(n.Name), id, name)}
+	return inventory.Machine{}, cloud.ProblemOf(reasonNotFound, textAnnotatedNotFound, i.config.VPCIdentity,
+		named(n.Name), id, name)
 }
 
 // nodeAddresses returns all addresses of the machine's primary interface, and the Node's name as its hostname; or why
@@ -203,17 +183,12 @@ func nodeAddresses(name string, machine inventory.Machine) ([]corev1.NodeAddress
 	for _, text := range machine.Addresses {
 		address, err := netip.ParseAddr(text)
 		if err != nil {
-			return nil, &cloud.MachineProblem{Reason: cloud.MachineNoAddress, Message: fmt.Sprintf("The cloud shows "+
-				"%q as an address of machine %s, which is not an address. Check the machine in the cloud.", text,
-				machine.ID)}
+			return nil, cloud.ProblemOf(reasonNoAddress, textInvalidAddress, text, machine.ID)
 		}
 		addresses = append(addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: address.String()})
 	}
 	if len(addresses) == 1 {
-		return nil, &cloud.MachineProblem{Reason: cloud.MachineNoAddress, Message: fmt.Sprintf("Machine %s of this "+
-			"Node has no address on its network interface \"default\" yet. It is retried automatically; if the "+
-			"problem persists, attach the machine to a subnet of its VPC with an interface of that name.",
-			machine.ID)}
+		return nil, cloud.ProblemOf(reasonNoAddress, textNoAddress, machine.ID)
 	}
 	return addresses, nil
 }

@@ -3,7 +3,6 @@ package machine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -23,11 +22,7 @@ func (i *Provider) addSettings(machine *cloud.Machine, actual inventory.Machine)
 	for _, key := range slices.Sorted(maps.Keys(actual.Labels)) {
 		value := actual.Labels[key]
 		if setsReserved(key, c.LabelPrefix) || setsReserved(key, c.TaintPrefix) {
-			machine.Problems = append(machine.Problems, cloud.MachineProblem{Reason: cloud.InvalidSetting,
-				Message: fmt.Sprintf("The machine of this Node has the label %s. Labels and taints that begin with "+
-					"%s cannot be set in this way, because they control what the cloud controller manager does with "+
-					"a Node. Set it on the Node itself.",
-					key, label.Reserved)})
+			machine.Problems = append(machine.Problems, *cloud.ProblemOf(reasonInvalidSetting, textReserved, key, label.Reserved))
 			continue
 		}
 		if name, is := cutPrefix(key, c.LabelPrefix); is {
@@ -90,14 +85,11 @@ const mebibytes = 1024
 // typeProblem describes why processors and memory are not known.
 func typeProblem(machineType string, err error) cloud.MachineProblem {
 	if err == nil {
-		return cloud.MachineProblem{Reason: cloud.InvalidSetting,
-			Message: fmt.Sprintf("The cloud does not list machine type %s, so the labels %s and %s of this Node do "+
-				"not change.", machineType, label.CPUs, label.Memory)}
+		return *cloud.ProblemOf(reasonInvalidSetting, textTypeNotListed, machineType, label.CPUs, label.Memory)
 	}
-	reason := cloud.CloudNotReachable
+	reason := reasonNotReachable
 	if problem, ok := errors.AsType[*cloud.MachineProblem](problemOf(err)); ok {
 		reason = problem.Reason
 	}
-	return cloud.MachineProblem{Reason: reason,
-		Message: fmt.Sprintf("The labels %s and %s of this Node do not change: %v", label.CPUs, label.Memory, err)}
+	return *cloud.ProblemOf(reason, textTypeNotKnown, label.CPUs, label.Memory, err)
 }

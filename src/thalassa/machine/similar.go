@@ -26,23 +26,20 @@ func (i *Provider) noMachineNamed(ctx context.Context, name string) error {
 	if vpc := i.inventory.VPCOfName(ctx, name); vpc != "" {
 		return i.otherVPCProblem("the machine with the "+named(name), vpc)
 	}
-	advice := "Give the machine the name of this Node, or set spec.providerID of this Node to " + anyProviderID()
+	advice := fmt.Sprintf(adviceName, anyProviderID())
 	switch similar := i.similar(ctx, name); {
 	case len(similar) == 1:
-		advice = fmt.Sprintf("Machine %s has the similar %s. If this Node runs on it, give it exactly the name of "+
-			"this Node, or set spec.providerID of this Node to %s", similar[0].ID, ownName(similar[0]),
+		advice = fmt.Sprintf(adviceSimilar, similar[0].ID, ownName(similar[0]),
 			providerid.Of(similar[0].ID))
 	case len(similar) > 1:
 		var texts []string
 		for _, machine := range similar {
 			texts = append(texts, fmt.Sprintf("%s (%s)", machine.ID, ownName(machine)))
 		}
-		advice = fmt.Sprintf("These machines have similar names: %s. If this Node runs on one of them, give it "+
-			"exactly the name of this Node, or set spec.providerID of this Node to %s", event.Names(texts),
+		advice = fmt.Sprintf(adviceManySimilar, event.Names(texts),
 			anyProviderID())
 	}
-	return &cloud.MachineProblem{Reason: cloud.MachineNotFound,
-		Message: fmt.Sprintf("VPC %s has no machine with the %s. %s.", i.config.VPCIdentity, named(name), advice)}
+	return cloud.ProblemOf(reasonNotFound, textNotFound, i.config.VPCIdentity, named(name), advice)
 }
 
 // ownName describes the name by which a machine is found.
