@@ -39,8 +39,8 @@ func All() []Generator {
 	for _, name := range charts() {
 		all = append(all, chartFiles(name))
 	}
-	return append(all, sharedTemplates(), permissions(), metricsPage(), budgetPage(), pluginSchema(), emulatorAPI(),
-		Generator{Name: "Kustomize bases", Files: bases.Files})
+	return append(all, sharedTemplates(), permissions(), metricsPage(), budgetPage(), eventMessages(), pluginSchema(),
+		emulatorAPI(), Generator{Name: "Kustomize bases", Files: bases.Files})
 }
 
 // Write brings every generated file up to date and returns the paths of those it changed, sorted.
