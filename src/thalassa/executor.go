@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -135,7 +134,7 @@ func (e *execution) updateLoadBalancer(ctx context.Context, o balancer.UpdateLoa
 	if err != nil {
 		return err
 	}
-	return e.inventory.UpdateLoadBalancer(ctx, latest, changedBalancer(latest, from, to))
+	return e.inventory.UpdateLoadBalancer(ctx, latest, resource.Changed(latest, from, to))
 }
 
 // latest returns a load balancer as it is now. An update repeats all values that it does not change, and the cached
@@ -176,7 +175,7 @@ func (e *execution) updateListener(ctx context.Context, o balancer.UpdateListene
 	if at := slices.IndexFunc(balancer.Listeners, same); at >= 0 {
 		latest = balancer.Listeners[at]
 	}
-	return e.inventory.UpdateListener(ctx, balancer.ID, changedListener(latest, o.From, o.To))
+	return e.inventory.UpdateListener(ctx, balancer.ID, resource.Changed(latest, o.From, o.To))
 }
 
 func (e *execution) createTargetGroup(ctx context.Context, group resource.TargetGroup) error {
@@ -253,70 +252,4 @@ func (e *executor) withQuota(ctx context.Context, err error) error {
 	}
 	return fmt.Errorf("%w; these quotas of the organisation are used up: %s: delete objects that are not needed, or "+
 		"ask the cloud's support to raise the quotas", err, strings.Join(full, "; "))
-}
-
-// changedBalancer returns the latest state of a load balancer with only the changes between from and to.
-func changedBalancer(latest, from, to resource.LoadBalancer) resource.LoadBalancer {
-	change(&latest.Name, from.Name, to.Name)
-	change(&latest.Description, from.Description, to.Description)
-	change(&latest.Subnet, from.Subnet, to.Subnet)
-	change(&latest.ReservedIP, from.ReservedIP, to.ReservedIP)
-	change(&latest.InstanceSize, from.InstanceSize, to.InstanceSize)
-	change(&latest.DeleteProtection, from.DeleteProtection, to.DeleteProtection)
-	latest.Labels = changedLabels(latest.Labels, from.Labels, to.Labels)
-	latest.Annotations = changedLabels(latest.Annotations, from.Annotations, to.Annotations)
-	latest.SecurityGroups = changedSet(latest.SecurityGroups, from.SecurityGroups, to.SecurityGroups)
-	return latest
-}
-
-// changedListener is changedBalancer for a listener. Its allowed sources change as a whole, so that they are never a
-// mixture of two states.
-func changedListener(latest, from, to resource.Listener) resource.Listener {
-	change(&latest.Name, from.Name, to.Name)
-	change(&latest.Description, from.Description, to.Description)
-	change(&latest.TargetGroup, from.TargetGroup, to.TargetGroup)
-	change(&latest.MaxConnections, from.MaxConnections, to.MaxConnections)
-	change(&latest.IdleTimeout, from.IdleTimeout, to.IdleTimeout)
-	latest.Labels = changedLabels(latest.Labels, from.Labels, to.Labels)
-	latest.Annotations = changedLabels(latest.Annotations, from.Annotations, to.Annotations)
-	if !slices.Equal(from.AllowedSources, to.AllowedSources) {
-		latest.AllowedSources = to.AllowedSources
-	}
-	return latest
-}
-
-func change[T comparable](latest *T, from, to T) {
-	if from != to {
-		*latest = to
-	}
-}
-
-func changedLabels(latest, from, to resource.Labels) resource.Labels {
-	labels := resource.Labels{}
-	maps.Copy(labels, latest)
-	for key := range from {
-		if _, stays := to[key]; !stays {
-			delete(labels, key)
-		}
-	}
-	for key, value := range to {
-		if before, present := from[key]; !present || before != value {
-			labels[key] = value
-		}
-	}
-	return labels
-}
-
-// changedSet returns a sorted set with the changes between from and to.
-func changedSet(latest, from, to []string) []string {
-	set := slices.DeleteFunc(slices.Clone(latest), func(one string) bool {
-		return slices.Contains(from, one) && !slices.Contains(to, one)
-	})
-	for _, one := range to {
-		if !slices.Contains(from, one) {
-			set = append(set, one)
-		}
-	}
-	slices.Sort(set)
-	return slices.Compact(set)
 }

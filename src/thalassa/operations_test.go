@@ -15,7 +15,6 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/balancer"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 // decoded is a plan after it was encoded as JSON and decoded again. It is the same plan: an operation has nothing
@@ -160,56 +159,6 @@ func TestPlaceholders(t *testing.T) {
 	balancer := l.only()
 	if text, _ := json.Marshal(balancer); strings.Contains(string(text), "new ") {
 		t.Errorf("the cloud has a placeholder: %s", text)
-	}
-}
-
-// TestChangedBalancer: of a load balancer that somebody changed since the plan was made, only what the plan changes
-// is changed.
-func TestChangedBalancer(t *testing.T) {
-	from := resource.LoadBalancer{
-		Name: "web", Subnet: "one", ReservedIP: "ip", Labels: resource.Labels{"a": "1", "b": "1"},
-		Annotations: resource.Labels{"x": "1"}, SecurityGroups: []string{"p", "q"},
-	}
-	to := from
-	to.Name, to.ReservedIP, to.DeleteProtection = "shop", "", true
-	to.Labels, to.SecurityGroups = resource.Labels{"a": "2", "c": "1"}, []string{"q", "r"}
-	latest := resource.LoadBalancer{
-		ID: "lb", Name: "renamed", Subnet: "two", ReservedIP: "ip", InstanceSize: "large",
-		Labels:      resource.Labels{"a": "1", "b": "1", "theirs": "1"},
-		Annotations: resource.Labels{"x": "2"}, SecurityGroups: []string{"p", "q", "theirs"}, Status: "ready",
-	}
-	want := resource.LoadBalancer{
-		ID: "lb", Name: "shop", Subnet: "two", InstanceSize: "large", DeleteProtection: true,
-		Labels:      resource.Labels{"a": "2", "c": "1", "theirs": "1"},
-		Annotations: resource.Labels{"x": "2"}, SecurityGroups: []string{"q", "r", "theirs"}, Status: "ready",
-	}
-	if diff := cmp.Diff(want, changedBalancer(latest, from, to)); diff != "" {
-		t.Errorf("changed (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(to, changedBalancer(from, from, to)); diff != "" {
-		t.Errorf("when nobody changed it (-want +got):\n%s", diff)
-	}
-}
-
-// TestChangedListener: who is let in stays as somebody has set it since, unless the plan changes exactly that.
-func TestChangedListener(t *testing.T) {
-	from := resource.Listener{
-		ID: "l", Name: "web", IdleTimeout: 10, TargetGroup: "one", AllowedSources: []string{"192.0.2.0/24"},
-	}
-	latest := from
-	latest.AllowedSources, latest.MaxConnections = []string{"198.51.100.0/24"}, 5
-	to := from
-	to.IdleTimeout, to.TargetGroup = 20, "two"
-	want := latest
-	want.IdleTimeout, want.TargetGroup, want.Labels, want.Annotations = 20, "two", resource.Labels{},
-		resource.Labels{}
-	if diff := cmp.Diff(want, changedListener(latest, from, to)); diff != "" {
-		t.Errorf("a change of something else (-want +got):\n%s", diff)
-	}
-	to.AllowedSources = nil
-	want.AllowedSources = nil
-	if diff := cmp.Diff(want, changedListener(latest, from, to)); diff != "" {
-		t.Errorf("a change of who is let in (-want +got):\n%s", diff)
 	}
 }
 

@@ -23,10 +23,10 @@ type LoadBalancer struct {
 	InternalAddresses []string   `json:"internalIpAddresses"`
 	Hostname          string     `json:"hostname"`
 	DeleteProtection  bool       `json:"deleteProtection"`
-	Subnet            string     `json:"subnetIdentity"`     // "" if the cloud does not return it
-	ReservedIP        string     `json:"reservedIpIdentity"` // "": none
-	InstanceSize      string     `json:"instanceSize"`       // "": the cloud's default, or not returned
-	SecurityGroups    []string   `json:"securityGroups"`     // identities, sorted; the API has objects
+	Subnet            string     `json:"subnetIdentity"`              // "" if the cloud does not return it
+	ReservedIP        string     `json:"reservedIpIdentity"`          // "": none
+	InstanceSize      string     `json:"instanceSize"`                // "": the cloud's default, or not returned
+	SecurityGroups    []string   `json:"securityGroups" change:"set"` // identities, sorted; the API has objects
 	Listeners         []Listener `json:"loadbalancerListeners"`
 }
 
