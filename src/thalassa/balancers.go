@@ -14,7 +14,6 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/store"
 )
 
 // balancers computes the difference between what Services should have and what exists in the cloud. State about a
@@ -27,8 +26,6 @@ type balancers struct {
 	executor  *executor
 	schedule  *schedule
 	sets      targetSets
-	// writes are the last writes of Services, by their UIDs.
-	writes *store.TTLCache[lastWrite]
 }
 
 var _ cloud.LoadBalancers = (*balancers)(nil)
@@ -38,7 +35,6 @@ func newBalancers(c cloudconfig.Config, known *inventory.Inventory, uid *cloud.C
 		config: c, settings: balancer.NewConfig(c), inventory: known, uid: uid,
 		schedule: &schedule{interval: time.Duration(c.LoadBalancer.CreationPollInterval) * time.Second},
 		executor: &executor{inventory: known, memory: newMemory()},
-		writes:   store.NewTTLCache[lastWrite](time.Hour),
 	}
 }
 
@@ -72,11 +68,6 @@ func (b *balancers) Diff(ctx context.Context, service *corev1.Service,
 // Apply implements cloud.LoadBalancers.
 func (b *balancers) Apply(ctx context.Context, service *corev1.Service, plan cloud.Plan) ([]cloud.Attempt, error) {
 	made, err := b.executor.apply(ctx, service, plan)
-	if len(made) > 0 {
-		last, _ := b.writes.Get(string(service.UID))
-		last.at = time.Now()
-		b.writes.Put(string(service.UID), last)
-	}
 	if slices.ContainsFunc(made, takesTime) {
 		b.schedule.begin()
 	}

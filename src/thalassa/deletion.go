@@ -56,25 +56,9 @@ const deletionWindow = time.Second
 // load balancers of others use them is in the list of load balancers.
 const groupAge = 10 * time.Second
 
-// lastWrite is the last write of an object of a Service by this process.
-type lastWrite struct {
-	at time.Time
-	// lags means that lists contained objects of the Service after the window, though their deletion was accepted. Then
-	// there is no window any more: the next look would write again.
-	lags bool
-}
-
-// listsLag records that lists do not show the last write of the Service.
-func (b *balancers) listsLag(service *corev1.Service) {
-	if last, known := b.writes.Get(string(service.UID)); known {
-		last.lags = true
-		b.writes.Put(string(service.UID), last)
-	}
-}
-
 // sinceWrite returns how long ago the last write of the Service was, or more, and how long to wait after it.
 func (b *balancers) sinceWrite(service *corev1.Service) (since, window time.Duration) {
-	last, known := b.writes.Get(string(service.UID))
+	last, known := b.executor.memory.writes.Get(string(service.UID))
 	if known && last.lags {
 		return time.Since(last.at), 0
 	}
@@ -94,9 +78,7 @@ func (b *balancers) observeForDeletion(ctx context.Context, service *corev1.Serv
 		}
 		// A list that began at the very time of the write may be older.
 		maxAge := min(fresh, b.config.LoadBalancer.PollInterval()/2, since-time.Nanosecond)
-		if o, err = b.observe(ctx, service, ages{maxAge, maxAge}, true); !o.Empty() {
-			b.listsLag(service)
-		}
+		o, err = b.observe(ctx, service, ages{maxAge, maxAge}, true)
 	}
 	made := b.settings.MayHaveSecurityGroup(service, o.Balancer())
 	if err == nil && o.GroupsError != nil && (made || !errors.Is(o.GroupsError, client.ErrUnauthorised)) {

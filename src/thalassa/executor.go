@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	corev1 "k8s.io/api/core/v1"
@@ -42,7 +41,9 @@ type execution struct {
 // names the quotas that are used up.
 func (e *executor) apply(ctx context.Context, service *corev1.Service, plan cloud.Plan) ([]cloud.Attempt, error) {
 	run := &execution{executor: e, created: balancer.Identities{}}
-	e.memory.wrote.Put(string(service.UID), time.Now())
+	if len(plan) > 0 {
+		e.memory.recordWrite(service, "")
+	}
 	var left []string // by each write
 	made, err := plan.Each(ctx, func(ctx context.Context, operation cloud.Operation) error {
 		run.left = ""
@@ -57,12 +58,29 @@ func (e *executor) apply(ctx context.Context, service *corev1.Service, plan clou
 			attribute.String("kind", operation.Kind), attribute.String("name", operation.Name))
 		err := e.withQuota(ctx, run.write(tracing.WithCause(ctx, cause), operation.Object))
 		tracing.End(span, err)
+		e.memory.recordWrite(service, deletedBy(operation, err))
 		return err
 	})
 	for at := range made {
 		made[at].Leaves = cmp.Or(left[at], made[at].Leaves)
 	}
 	return made, err
+}
+
+// deletedBy returns the identity of the object whose deletion was accepted; "" if the operation is none.
+func deletedBy(operation cloud.Operation, err error) string {
+	if err != nil {
+		return ""
+	}
+	switch object := operation.Object.(type) {
+	case balancer.DeleteLoadBalancer:
+		return object.LoadBalancer.ID
+	case balancer.DeleteTargetGroup:
+		return object.TargetGroup
+	case balancer.DeleteSecurityGroup:
+		return object.SecurityGroup
+	}
+	return ""
 }
 
 // write carries out one operation.

@@ -1,6 +1,7 @@
 package thalassa
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -18,16 +19,37 @@ type memory struct {
 	// alone means that no other process has created objects shortly before this one began. A program that only reads
 	// compares as a leader that has nothing in flight.
 	alone bool
-	// wrote are the Services that this process has written objects of, by their UIDs: those that the previous leader
-	// created were known then.
-	wrote *store.TTLCache[time.Time]
+	// writes are the last writes of objects of Services, by their UIDs. The objects of these Services that the previous
+	// leader created were known then.
+	writes *store.TTLCache[lastWrite]
 	// removals are removals of health checks, by the identities of the target groups.
 	removals map[string]removal
 	mu       sync.Mutex // of removals
 }
 
 func newMemory() *memory {
-	return &memory{wrote: store.NewTTLCache[time.Time](time.Hour), removals: map[string]removal{}}
+	return &memory{writes: store.NewTTLCache[lastWrite](time.Hour), removals: map[string]removal{}}
+}
+
+// lastWrite is the last write of an object of a Service by this process.
+type lastWrite struct {
+	at      time.Time
+	deleted []string // identities of its objects whose deletion was accepted
+	// lags means that lists contained an object after its deletion was accepted and new lists were read. Then the next
+	// deletion does not wait for new lists, because it would write again.
+	lags bool
+}
+
+// recordWrite records a write of an object of a Service. If it is a deletion that was accepted, deleted is the identity
+// of the object; otherwise it is "".
+func (m *memory) recordWrite(service *corev1.Service, deleted string) {
+	last, _ := m.writes.Get(string(service.UID))
+	last.at = time.Now()
+	if deleted != "" {
+		last.lags = last.lags || slices.Contains(last.deleted, deleted)
+		last.deleted = append(slices.Clip(last.deleted), deleted)
+	}
+	m.writes.Put(string(service.UID), last)
 }
 
 // removalTries is how often the removal of a target group's health check is written before it counts as impossible. The
@@ -84,7 +106,7 @@ func (m *memory) irremovable(groups []resource.TargetGroup) map[string]bool {
 // mayFollow reports whether the previous leader may have created objects of the Service immediately before it ended. It
 // has added the finalizer before.
 func (m *memory) mayFollow(service *corev1.Service) bool {
-	_, wrote := m.wrote.Get(string(service.UID))
+	_, wrote := m.writes.Get(string(service.UID))
 	return !m.alone && !wrote && helpers.HasLBFinalizer(service)
 }
 
