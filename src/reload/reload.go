@@ -19,12 +19,6 @@ import (
 // maxPause is the longest pause before refused secrets are tried again.
 const maxPause = 5 * time.Minute
 
-// Reasons of the events about secrets.
-const (
-	reasonReloaded    = "CloudSecretsReloaded"
-	reasonNotReloaded = "CloudSecretsNotReloaded"
-)
-
 // Options describe what is reloaded. T contains the secrets and everything else that is exchanged with them. All fields
 // but About are required.
 type Options[T any] struct {
@@ -139,7 +133,7 @@ func (r *Reloader[T]) try(ctx context.Context, secrets T) {
 	r.adopted.SetToCurrentTime()
 	r.clearFailure()
 	r.report(ctx, corev1.EventTypeNormal, reasonReloaded,
-		fmt.Sprintf("The new secrets are in use for calls to the cloud: %s", r.Describe(secrets)))
+		fmt.Sprintf(textReloaded, r.Describe(secrets)))
 }
 
 // clearFailure is called when the files contain the secrets that are in use.
@@ -163,8 +157,7 @@ func (r *Reloader[T]) reportFailure(ctx context.Context, result, same string, er
 	r.reported = same
 	r.reloads.WithLabelValues(result).Inc()
 	r.report(ctx, corev1.EventTypeWarning, reasonNotReloaded,
-		fmt.Sprintf("The files with the secrets for the cloud have changed, but the new secrets cannot be used. The "+
-			"previous ones stay in use: %v", err))
+		fmt.Sprintf(textNotReloaded, err))
 }
 
 func (r *Reloader[T]) report(ctx context.Context, kind, reason, message string) {

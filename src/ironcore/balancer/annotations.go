@@ -2,6 +2,7 @@ package balancer
 
 import (
 	"errors"
+	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -46,14 +47,13 @@ func (a annotations) read(service *corev1.Service) settings {
 	for _, problem := range problems {
 		message, reason := problem.String(), reasonAnnotation
 		if problem.Foreign && problem.Meant == "" {
-			message, reason = message+".", reasonSettings
+			message, reason = message+".", reasonUnsupported
 		}
 		if internal.Invalid && (!problem.Name || problem.Meant != "") {
-			message = event.Sentences(message, "Until it is corrected or removed, the load balancer is not created, "+
-				"and only its targets change")
+			message = fmt.Sprintf(textNotCreated, event.Sentences(message))
 			refusals = append(refusals, message)
 		}
-		s.notices = append(s.notices, cloud.Notice{Topic: cloud.Settings, Reason: reason, Message: message})
+		s.notices = append(s.notices, settingNotice(reason, "%s", message))
 	}
 	if internal.Invalid {
 		s.refused = errors.New(event.Sentences(refusals...))

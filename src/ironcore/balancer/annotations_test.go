@@ -96,7 +96,7 @@ func TestForeignAnnotations(t *testing.T) {
 			want(t, "notices", len(found.Notices), map[bool]int{true: 0, false: 1}[tt.notice == ""])
 			for _, notice := range found.Notices {
 				want(t, "reason", notice.Reason, map[bool]string{true: reasonAnnotation,
-					false: reasonSettings}[tt.kind == ""])
+					false: reasonUnsupported}[tt.kind == ""])
 				wantText(t, "notice", notice.Message, tt.notice)
 			}
 		})

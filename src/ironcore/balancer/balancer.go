@@ -63,25 +63,14 @@ type Request struct {
 	Observed Observed
 }
 
-// The reasons of notices.
-const (
-	reasonSettings   = "UnsupportedSetting"
-	reasonAnnotation = "InvalidAnnotation"
-	reasonImmutable  = "ImmutableSetting"
-	reasonInterface  = "NoNetworkInterface"
-	// reasonAnotherCluster: the load balancer of the Service has the UID of another cluster.
-	reasonAnotherCluster = "LoadBalancerOfAnotherCluster"
-)
-
 // Compare returns the difference between the desired and the actual load balancer of a Service. The error is that
 // another Service or cluster has the load balancer.
 func Compare(c Config, r Request) (cloud.Comparison, error) {
 	actual, err := ownLoadBalancer(c, r.Service, r.Observed.LoadBalancers)
 	switch {
 	case errors.Is(err, errAnotherCluster):
-		notice := cloud.Notice{Topic: cloud.Settings, Reason: reasonAnotherCluster, Message: err.Error()}
 		return cloud.Comparison{Exists: true, Refused: cloud.Reason{Err: err, Reported: true},
-			Notices: []cloud.Notice{notice}}, nil
+			Notices: []cloud.Notice{settingNotice(reasonAnotherCluster, "%v", err)}}, nil
 	case err != nil:
 		return cloud.Comparison{}, err
 	}
@@ -98,8 +87,7 @@ func Compare(c Config, r Request) (cloud.Comparison, error) {
 		return found, nil
 	}
 	if err != nil {
-		found.Notices = append(found.Notices, cloud.Notice{Topic: cloud.Settings, Reason: reasonAnnotation,
-			Message: err.Error()})
+		found.Notices = append(found.Notices, settingNotice(reasonAnnotation, "%v", err))
 	}
 	refused := cmp.Or(asked.refused, err)
 	if refused != nil {

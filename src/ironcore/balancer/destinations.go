@@ -179,8 +179,7 @@ func interfaceNotices(c Config, r Request) []cloud.Notice {
 	if len(without) == 0 {
 		return nil
 	}
-	return []cloud.Notice{{Topic: cloud.Nodes, Reason: reasonInterface, Message: fmt.Sprintf(
-		"The machines of these Nodes have no network interface in the Network %s/%s, so that they get no traffic: %s. "+
-			"Attach one, or exclude the Nodes with the label %s.", c.Namespace, c.Network, event.Names(without),
+	return []cloud.Notice{{Topic: cloud.Nodes, Reason: reasonNoInterface, Message: fmt.Sprintf(
+		textNoInterface, c.Namespace, c.Network, event.Names(without),
 		corev1.LabelNodeExcludeBalancers)}}
 }

@@ -1,14 +1,12 @@
 package balancer
 
 import (
-	"fmt"
 	"strings"
 
 	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
-	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/label"
 )
 
@@ -35,9 +33,6 @@ func (s settings) keepPublic(service *corev1.Service, actual *networkingv1alpha1
 		return s
 	}
 	s.internal = false
-	s.notices = append(s.notices, cloud.Notice{Topic: cloud.Settings, Reason: reasonAnnotation, Message: fmt.Sprintf(
-		"The annotation %s is %q. The program that this one replaces takes only \"true\" for true, and has made the "+
-			"load balancer public: it stays public. Set the annotation to \"true\" to have it created again as an "+
-			"internal one, with another address.", label.Internal, value)})
+	s.notices = append(s.notices, settingNotice(reasonAnnotation, textKeptPublic, label.Internal, value))
 	return s
 }

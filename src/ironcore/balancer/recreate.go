@@ -1,7 +1,6 @@
 package balancer
 
 import (
-	"fmt"
 	"slices"
 
 	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
@@ -46,10 +45,7 @@ func planRecreation(actual *networkingv1alpha1.LoadBalancer, wanted networkingv1
 func recreationNotices(service *corev1.Service, actual *networkingv1alpha1.LoadBalancer,
 	wanted networkingv1alpha1.LoadBalancerSpec) []cloud.Notice {
 	if why := recreation(actual, wanted); why != "" && hasClients(service, actual) {
-		return []cloud.Notice{{Topic: cloud.Settings, Reason: reasonImmutable, Message: fmt.Sprintf(
-			"The network of IronCore cannot change the type of a load balancer: LoadBalancer %s is deleted, and "+
-				"created again with another address (%s). There is no traffic in the meantime. Update DNS, if that is "+
-				"not automated.", actual.Name, why)}}
+		return []cloud.Notice{settingNotice(reasonImmutable, textRecreated, actual.Name, why)}
 	}
 	return nil
 }

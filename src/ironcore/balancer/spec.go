@@ -145,28 +145,21 @@ func explicitAddress(service *corev1.Service, families []corev1.IPFamily) (commo
 func unsupported(c Config, service *corev1.Service, asked settings,
 	actual *networkingv1alpha1.LoadBalancer) []cloud.Notice {
 	var notices []cloud.Notice
-	report := func(applies bool, message string) {
+	report := func(applies bool, format string, values ...any) {
 		if applies {
-			notices = append(notices, cloud.Notice{Topic: cloud.Settings, Reason: reasonSettings, Message: message})
+			notices = append(notices, settingNotice(reasonUnsupported, format, values...))
 		}
 	}
 	internal, known := asked.internal, asked.refused == nil
 	ranges := rangesField(service)
-	report(ranges != "", "Load balancers of IronCore cannot limit the source addresses: "+ranges+" is not applied, "+
-		"and the load balancer accepts all clients. Use a NetworkPolicy.")
-	report(service.Spec.SessionAffinity == corev1.ServiceAffinityClientIP,
-		"Load balancers of IronCore have no session affinity: spec.sessionAffinity ClientIP is not applied between "+
-			"Nodes. Set it to None.")
-	report(known && !internal && service.Spec.LoadBalancerIP != "",
-		"IronCore chooses the address of a public load balancer: spec.loadBalancerIP is not applied. Remove it.")
+	report(ranges != "", textNoRanges, ranges)
+	report(service.Spec.SessionAffinity == corev1.ServiceAffinityClientIP, textNoAffinity)
+	report(known && !internal && service.Spec.LoadBalancerIP != "", textPublicAddress)
 	address := service.Spec.LoadBalancerIP
 	report(known && internal && address != "" && inUse(service, actual) != nil && !hasAddress(actual, address),
-		"The address of a load balancer that is in use does not change: spec.loadBalancerIP is not applied. Create "+
-			"the Service again to change the address.")
+		textAddressInUse)
 	report(c.Selector && service.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal,
-		"With --use-nic-selector, IronCore sends traffic to all Nodes, also to those without an endpoint: "+
-			"spec.externalTrafficPolicy Local drops this traffic. Start the cloud controller manager with "+
-			"--use-nic-selector=false, or set the policy to Cluster.")
+		textSelectorLocal)
 	return notices
 }
 
