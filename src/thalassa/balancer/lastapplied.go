@@ -105,9 +105,10 @@ func newRecordUpdate(annotations resource.Labels, adopted bool) *recordUpdate {
 
 // addRecordChanges adds a line if the record loses entries: a wrong entry would later remove a value of others. For an
 // adopted object it also adds a line if the record gets entries. Other changes of the record alone do not cause a
-// write.
+// write: the deletion policy is compared elsewhere, and that there was a security group only costs a list.
 func addRecordChanges(c *changes, from, to resource.Labels, adopted bool) {
-	before, after := lastAppliedOf(from).without(settingRetain), lastAppliedOf(to).without(settingRetain)
+	before := lastAppliedOf(from).without(settingRetain).without(settingOwnGroup)
+	after := lastAppliedOf(to).without(settingRetain).without(settingOwnGroup)
 	for _, lost := range before.missingIn(after) {
 		*c = append(*c, fmt.Sprintf("the %s is no longer managed by this Service", lost))
 	}

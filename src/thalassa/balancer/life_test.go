@@ -127,6 +127,10 @@ func (l life) run(t *testing.T) {
 		if text := shown(found, served); !matches(text, s.want) {
 			t.Errorf("step %d, %q:\n%s\nwant\n%s", i, s.ask, text, strings.TrimSpace(s.want))
 		}
+		w.carryOut(t, found.Plan, -1)
+		if more := compare(web).Plan; len(more) > 0 && !s.end && !strings.Contains(s.want, "it is adopted") {
+			t.Errorf("step %d, %q: after the plan was carried out another one is needed:\n%s", i, s.ask, more)
+		}
 		w.settle(t, web, compare)
 		l.interrupted(t, *before, &w, s, asking(last), found.Plan)
 		if !s.end && !l.keeps && found.Refused == nil && len(found.Notices) == 0 {

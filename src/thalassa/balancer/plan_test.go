@@ -466,9 +466,15 @@ update load balancer web: reserved IP none becomes rip-one, delete protection fa
 update listener web-p80: the allowed-sources is no longer managed by this Service
 update listener web-p443: the allowed-sources is no longer managed by this Service
 update load balancer web: the delete-protection is no longer managed by this Service, the reserved-ip is no
-  longer managed by this Service`},
+  longer managed by this Service, the security-groups is no longer managed by this Service`},
 			{hand: first(byHand), want: `
 AllowedSourcesKept: Port 80/TCP accepts connections from 192.0.2.0/24 only. This Service does not …`},
+		}},
+		{name: "a security group was taken away", keeps: true, steps: []step{
+			{ask: "security-groups=one", want: "update load balancer web: it gets the security groups of the Service"},
+			{hand: first(func(lb *resource.LoadBalancer) { lb.SecurityGroups = nil }), want: `
+update load balancer web: the security-groups is no longer managed by this Service`},
+			{hand: first(func(lb *resource.LoadBalancer) { lb.SecurityGroups = []string{"sg-one"} })},
 		}},
 	}
 }
