@@ -91,6 +91,25 @@ func (d *difference) restoreGroupLabels(o Observed) {
 	}
 }
 
+// claimGroups labels the target groups that an adopted load balancer brought along and that the Service does not need,
+// before what leads to them is deleted: after that, nothing would prove that they belong to the Service.
+func (d *difference) claimGroups(o Observed) {
+	for _, from := range o.Groups {
+		if d.used[from.ID] || !d.unclaimed(from) {
+			continue
+		}
+		to := from
+		to.Labels = withLabels(from.Labels, d.desired.labels)
+		d.add(cloud.Update, kindGroup, from.Name, "it is adopted", UpdateTargetGroup{From: from, To: to})
+	}
+}
+
+// unclaimed reports whether an adopted load balancer brought the target group along, and it has no labels of the Service
+// yet.
+func (d *difference) unclaimed(group resource.TargetGroup) bool {
+	return d.desired.adopted && group.Labels[label.ServiceUID] == ""
+}
+
 // remainsText describes an object that stays in the cloud because a load balancer of others uses it. If the cloud
 // refuses to remove the Service's labels, garbage collection finds it as an orphan.
 func remainsText(kind, name, id string, user resource.LoadBalancer) string {

@@ -165,6 +165,7 @@ func (d *difference) createBalancer(ports []*port) {
 // refuses to delete a target group that a listener uses.
 func (d *difference) surplus(o Observed) {
 	if len(o.Balancers) > 0 {
+		d.claimGroups(o)
 		d.surplusListeners(o.Balancers[0])
 		for _, younger := range o.Balancers[1:] {
 			d.deleteBalancer(younger, "the Service has an older one")
@@ -199,7 +200,13 @@ func (d *difference) surplusListeners(balancer resource.LoadBalancer) {
 			d.used[listener.TargetGroup] = true
 			continue
 		}
-		d.addClosing(cloud.Delete, kindListener, listener.Name, "the Service has no such port",
+		add := d.addClosing
+		if slices.ContainsFunc(d.observed.Groups, func(group resource.TargetGroup) bool {
+			return group.ID == listener.TargetGroup && d.unclaimed(group)
+		}) {
+			add = d.add // only if the group got its labels
+		}
+		add(cloud.Delete, kindListener, listener.Name, "the Service has no such port",
 			DeleteListener{balancer.ID, listener.ID})
 	}
 }
@@ -231,6 +238,7 @@ func (d desired) planDeletion(o Observed, users map[string]resource.LoadBalancer
 	diff := &difference{desired: d, observed: o}
 	if slices.ContainsFunc(o.Balancers, func(balancer resource.LoadBalancer) bool { return !balancer.Deleting() }) {
 		diff.restoreGroupLabels(o)
+		diff.claimGroups(o)
 	}
 	for _, balancer := range o.Balancers {
 		diff.deleteBalancer(balancer, "")

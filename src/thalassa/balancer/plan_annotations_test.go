@@ -2,29 +2,75 @@ package balancer
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
+
+// livesOfAnnotations are all lives that are about annotations.
+func livesOfAnnotations() []life {
+	return slices.Concat(livesOfTraffic(), livesOfNodes(), livesOfHealthChecks(), livesOfTimes(), livesOfSources(),
+		livesOfSecurityGroups(), livesOfOwnSecurityGroups(), livesOfPings(), livesOfReach(), livesOfObjects(),
+		livesOfProtection(), livesOfAdoption())
+}
 
 // TestAnnotations: the plan of each annotation when it is set, changed, not valid and removed. Each of them has a life.
 func TestAnnotations(t *testing.T) {
-	seen := map[string]bool{}
-	for _, l := range slices.Concat(livesOfTraffic(), livesOfNodes(), livesOfHealthChecks(), livesOfTimes(),
-		livesOfSources(), livesOfSecurityGroups(), livesOfReach(), livesOfObjects(), livesOfEndings()) {
+	seen := map[string]string{}
+	for _, l := range livesOfAnnotations() {
 		t.Run(l.name, l.run)
 		for _, s := range l.steps {
-			for name := range asked(s.ask) {
-				seen[name] = true
-			}
+			maps.Copy(seen, asked(s.ask))
 		}
 	}
 	for _, entry := range Registry().Entries() {
-		if !seen[entry.Name] && !(entry.IsFamily() && seen[entry.Name+"80"]) {
+		if seen[entry.Name] == "" && !(entry.IsFamily() && seen[entry.Name+"80"] != "") {
 			t.Errorf("annotation %s has no life", entry.Name)
+		}
+	}
+}
+
+// TestDefaults: what a Service gets by defaults of the cloud-config is what it gets by its annotations. When the
+// defaults are removed, it has what Services without annotations have.
+func TestDefaults(t *testing.T) {
+	seen := map[string]string{}
+	for _, l := range livesOfAnnotations() {
+		for _, s := range l.steps {
+			defaults := asked(s.ask)
+			byAnnotation := newWorld(nil)
+			if problems := Registry().SetDefaults(defaults); len(problems) > 0 || s.spec != nil ||
+				len(byAnnotation.compare(asking(s)).Notices) > 0 {
+				continue // not all of them can be defaults, or have an effect
+			}
+			maps.Copy(seen, defaults)
+			t.Run(s.ask, func(t *testing.T) {
+				byDefault := newWorld(defaults)
+				byAnnotation.settle(t, asking(s), byAnnotation.compare)
+				byDefault.settle(t, plain(), byDefault.compare)
+				compareValues(t, "by default", &byAnnotation, &byDefault)
+				want, got := byAnnotation.compare(asking(s)), byDefault.compare(plain())
+				if addressesOf(want) != addressesOf(got) {
+					t.Errorf("publishes %s, want %s", addressesOf(got), addressesOf(want))
+				}
+				if want, got := byAnnotation.ending(asking(s)), byDefault.ending(plain()); want.Retains != got.Retains {
+					t.Errorf("retains %q, want %q", got.Retains, want.Retains)
+				}
+				if !l.keeps && defaults["subnet"] == "" { // a default subnet is for new load balancers
+					without := newWorld(nil)
+					without.settle(t, plain(), without.compare)
+					byDefault.configure(nil)
+					byDefault.settle(t, plain(), byDefault.compare)
+					compareValues(t, "without the defaults", &without, &byDefault)
+				}
+			})
+		}
+	}
+	for _, name := range Registry().DefaultNames() {
+		if seen[name] == "" {
+			t.Errorf("no Service has the default of %s", name)
 		}
 	}
 }
@@ -92,6 +138,12 @@ update target group web-p80: 2 machines become 1
 update target group web-p443: 2 machines become 1`},
 			{ask: "node-selector=a=b=c", want: `
 InvalidAnnotation: annotation node-selector: "a=b=c" is not a label selector as kubectl takes it, like …`},
+			{ask: "node-selecter=tier=edge", want: `
+InvalidAnnotation: annotation node-selecter: is not known and has no effect; did you mean …`},
+			{ask: "node-selector.p80=tier=edge", want: `
+InvalidAnnotation: annotation node-selector.p80: is for one port, but node-selector holds for the whole …`},
+			{ask: "nod-selector=tier=edge", want: `
+InvalidAnnotation: annotation nod-selector: is not known and has no effect; did you mean node-selector? …`},
 			{ask: "node-selector=tier=nowhere"},
 			{ask: "", want: `
 update target group web-p80: 1 machines become 3
@@ -180,6 +232,16 @@ InvalidAnnotation: annotation health-check-interval.p80: "often" is not a whole 
 update target group web-p80: health check tcp :30080/healthz every 30s, timeout 3s, 1 good, 3 bad becomes tcp
   :30080/healthz`},
 		}},
+		{name: "health check whose timeout is too long from the beginning", new: true, keeps: true, steps: []step{
+			{ask: "health-check-interval=20 health-check-timeout=30", want: `
+create target group web-p80
+update target group web-p80: 0 machines become 3
+create target group web-p443
+update target group web-p443: 0 machines become 3
+create load balancer web
+ConflictingSettings: The timeout of the health check is 30 seconds and its interval is 20 seconds: both …`},
+			{},
+		}},
 		{name: "health check thresholds", steps: []step{
 			{ask: "health-check-up-threshold=9 health-check-down-threshold=8", want: `
 update target group web-p80: health check tcp :30080/healthz becomes tcp :30080/healthz every 5s, timeout 3s,
@@ -210,10 +272,10 @@ func livesOfSources() []life {
 	return []life{
 		{name: "sources", steps: []step{
 			{ask: "acl-allowed-sources=10.0.0.0/8,192.0.2.1", want: `
-update listener web-p80: allowed sources everybody becomes 10.0.0.0/8, 192.0.2.1/32
-update listener web-p443: allowed sources everybody becomes 10.0.0.0/8, 192.0.2.1/32`},
+update listener web-p80: allowed sources everybody becomes 10.0.0.0/8, 192.0.2.1/32 (closes)
+update listener web-p443: allowed sources everybody becomes 10.0.0.0/8, 192.0.2.1/32 (closes)`},
 			{ask: "acl-allowed-sources=10.0.0.0/8 acl-port-p443=192.0.2.0/24,2001:db8::/32", want: `
-update listener web-p80: allowed sources 10.0.0.0/8, 192.0.2.1/32 becomes 10.0.0.0/8
+update listener web-p80: allowed sources 10.0.0.0/8, 192.0.2.1/32 becomes 10.0.0.0/8 (closes)
 update listener web-p443: allowed sources 10.0.0.0/8, 192.0.2.1/32 becomes 10.0.0.0/8, 192.0.2.0/24,
   2001:db8::/32`},
 			{ask: "acl-allowed-sources=10.0.0.0/8 acl-port-p443=nobody", want: `
@@ -232,7 +294,6 @@ update listener web-p80: allowed sources 198.51.100.7/32 becomes everybody, the 
 }
 
 func livesOfSecurityGroups() []life {
-	const pings = "create-security-group=true security-group-allow-icmp=true "
 	return []life{
 		{name: "security groups", steps: []step{
 			{ask: "security-groups=sg-one", want: `
@@ -248,13 +309,27 @@ update load balancer web: security groups sg-one, sg-two becomes sg-two, the sec
 update load balancer web: security groups sg-two becomes none, the security-groups is no longer managed by
   this Service`},
 		}},
+		{name: "an unknown security group opens no port", keeps: true, steps: []step{
+			{ask: "security-groups=one", want: "update load balancer web: it gets the security groups of the Service"},
+			{ask: "security-groups=one,unknown", spec: morePorts, want: `
+refused: 1 of the ports of Service shop/web are not opened: its security groups do not exist
+UnknownSecurityGroup: Annotation security-groups: VPC vpc-1 has no security group "unknown"; it has …`},
+		}},
+	}
+}
+
+// pings asks for a security group that lets pings in.
+const pings = "create-security-group=true security-group-allow-icmp=true "
+
+func livesOfOwnSecurityGroups() []life {
+	return []life{
 		{name: "security group of its own", steps: []step{
 			{ask: "create-security-group=true", want: `
 create security group own
 update load balancer web: it gets the security groups of the Service`},
 			{ask: "create-security-group=true acl-port-p80=10.0.0.0/8", want: `
 update security group own: its rules for what comes in: 4 becomes 3
-update listener web-p80: allowed sources everybody becomes 10.0.0.0/8`},
+update listener web-p80: allowed sources everybody becomes 10.0.0.0/8 (closes)`},
 			{ask: "create-security-group=perhaps acl-port-p80=10.0.0.0/8", want: `
 InvalidAnnotation: annotation create-security-group: "perhaps" is not true or false`},
 			{ask: "create-security-group=false acl-port-p80=10.0.0.0/8", want: `
@@ -271,6 +346,56 @@ update load balancer web: security groups sg-own becomes none, the security-grou
   this Service
 delete security group own: the Service does not ask for one`},
 		}},
+		{name: "too many rules", keeps: true, steps: []step{
+			{ask: "create-security-group=true acl-allowed-sources=" + tens(100), want: `
+update listener web-p80: allowed sources everybody becomes 10.0.0.0/16, 10.1.0.0/16, 10.2.0.0/16,
+  10.3.0.0/16, 10.4.0.0/16, 10.5.0.0/16, 10.6.0.0/16, 10.7.0.0/16, 10.8.0.0/16, 10.9.0.0/16, 10.10.0.0/16,
+  10.11.0.0/16, 10.12.0.0/16, 10.13.0.0/16, 10.14.0.0/16, 10.15.0.0/16, 10.16.0.0/16, 10.17.0.0/16,
+  10.18.0.0/16, 10.19.0.0/16, 10.20.0.0/16, 10.21.0.0/16, 10.22.0.0/16, 10.23.0.0/16, 10.24.0.0/16,
+  10.25.0.0/16, 10.26.0.0/16, 10.27.0.0/16, 10.28.0.0/16, 10.29.0.0/16, 10.30.0.0/16, 10.31.0.0/16,
+  10.32.0.0/16, 10.33.0.0/16, 10.34.0.0/16, 10.35.0.0/16, 10.36.0.0/16, 10.37.0.0/16, 10.38.0.0/16,
+  10.39.0.0/16, 10.40.0.0/16, 10.41.0.0/16, 10.42.0.0/16, 10.43.0.0/16, 10.44.0.0/16, 10.45.0.0/16,
+  10.46.0.0/16, 10.47.0.0/16, 10.48.0.0/16, 10.49.0.0/16, 10.50.0.0/16, 10.51.0.0/16, 10.52.0.0/16,
+  10.53.0.0/16, 10.54.0.0/16, 10.55.0.0/16, 10.56.0.0/16, 10.57.0.0/16, 10.58.0.0/16, 10.59.0.0/16,
+  10.60.0.0/16, 10.61.0.0/16, 10.62.0.0/16, 10.63.0.0/16, 10.64.0.0/16, 10.65.0.0/16, 10.66.0.0/16,
+  10.67.0.0/16, 10.68.0.0/16, 10.69.0.0/16, 10.70.0.0/16, 10.71.0.0/16, 10.72.0.0/16, 10.73.0.0/16,
+  10.74.0.0/16, 10.75.0.0/16, 10.76.0.0/16, 10.77.0.0/16, 10.78.0.0/16, 10.79.0.0/16, 10.80.0.0/16,
+  10.81.0.0/16, 10.82.0.0/16, 10.83.0.0/16, 10.84.0.0/16, 10.85.0.0/16, 10.86.0.0/16, 10.87.0.0/16,
+  10.88.0.0/16, 10.89.0.0/16, 10.90.0.0/16, 10.91.0.0/16, 10.92.0.0/16, 10.93.0.0/16, 10.94.0.0/16,
+  10.95.0.0/16, 10.96.0.0/16, 10.97.0.0/16, 10.98.0.0/16, 10.99.0.0/16 (closes)
+update listener web-p443: allowed sources everybody becomes 10.0.0.0/16, 10.1.0.0/16, 10.2.0.0/16,
+  10.3.0.0/16, 10.4.0.0/16, 10.5.0.0/16, 10.6.0.0/16, 10.7.0.0/16, 10.8.0.0/16, 10.9.0.0/16, 10.10.0.0/16,
+  10.11.0.0/16, 10.12.0.0/16, 10.13.0.0/16, 10.14.0.0/16, 10.15.0.0/16, 10.16.0.0/16, 10.17.0.0/16,
+  10.18.0.0/16, 10.19.0.0/16, 10.20.0.0/16, 10.21.0.0/16, 10.22.0.0/16, 10.23.0.0/16, 10.24.0.0/16,
+  10.25.0.0/16, 10.26.0.0/16, 10.27.0.0/16, 10.28.0.0/16, 10.29.0.0/16, 10.30.0.0/16, 10.31.0.0/16,
+  10.32.0.0/16, 10.33.0.0/16, 10.34.0.0/16, 10.35.0.0/16, 10.36.0.0/16, 10.37.0.0/16, 10.38.0.0/16,
+  10.39.0.0/16, 10.40.0.0/16, 10.41.0.0/16, 10.42.0.0/16, 10.43.0.0/16, 10.44.0.0/16, 10.45.0.0/16,
+  10.46.0.0/16, 10.47.0.0/16, 10.48.0.0/16, 10.49.0.0/16, 10.50.0.0/16, 10.51.0.0/16, 10.52.0.0/16,
+  10.53.0.0/16, 10.54.0.0/16, 10.55.0.0/16, 10.56.0.0/16, 10.57.0.0/16, 10.58.0.0/16, 10.59.0.0/16,
+  10.60.0.0/16, 10.61.0.0/16, 10.62.0.0/16, 10.63.0.0/16, 10.64.0.0/16, 10.65.0.0/16, 10.66.0.0/16,
+  10.67.0.0/16, 10.68.0.0/16, 10.69.0.0/16, 10.70.0.0/16, 10.71.0.0/16, 10.72.0.0/16, 10.73.0.0/16,
+  10.74.0.0/16, 10.75.0.0/16, 10.76.0.0/16, 10.77.0.0/16, 10.78.0.0/16, 10.79.0.0/16, 10.80.0.0/16,
+  10.81.0.0/16, 10.82.0.0/16, 10.83.0.0/16, 10.84.0.0/16, 10.85.0.0/16, 10.86.0.0/16, 10.87.0.0/16,
+  10.88.0.0/16, 10.89.0.0/16, 10.90.0.0/16, 10.91.0.0/16, 10.92.0.0/16, 10.93.0.0/16, 10.94.0.0/16,
+  10.95.0.0/16, 10.96.0.0/16, 10.97.0.0/16, 10.98.0.0/16, 10.99.0.0/16 (closes)
+SecurityGroupFull: the security group of Service shop/web: 200 rules are needed, one for each range of …`},
+		}},
+		{name: "too many rules of a new one", new: true, keeps: true, steps: []step{
+			{ask: "create-security-group=true acl-allowed-sources=" + tens(100), want: `
+refused: 2 of the ports of Service shop/web are not opened: the security group of Service shop/web: 200 …
+SecurityGroupFull: the security group of Service shop/web: 200 rules are needed, one for each range of …`},
+		}},
+	}
+}
+
+func livesOfPings() []life {
+	return []life{
+		{name: "too many who ping", keeps: true, steps: []step{
+			{ask: pings + "security-group-icmp-allowed-sources=" + tens(11), want: `
+create security group own
+update load balancer web: it gets the security groups of the Service
+SecurityGroupFull: The security group of the Service: pings are not permitted from any network: 11 …`},
+		}},
 		{name: "pings", steps: []step{
 			{ask: pings, want: `
 create security group own
@@ -278,8 +403,8 @@ update load balancer web: it gets the security groups of the Service
 ConflictingSettings: Annotation security-group-allow-icmp: ICMP is not permitted, because no networks …`},
 			{ask: pings + "acl-allowed-sources=10.0.0.0/8", want: `
 update security group own: its rules for what comes in: 4 becomes 3
-update listener web-p80: allowed sources everybody becomes 10.0.0.0/8
-update listener web-p443: allowed sources everybody becomes 10.0.0.0/8`},
+update listener web-p80: allowed sources everybody becomes 10.0.0.0/8 (closes)
+update listener web-p443: allowed sources everybody becomes 10.0.0.0/8 (closes)`},
 			{ask: pings + "security-group-icmp-allowed-sources=192.0.2.0/24,198.51.100.0/24", want: `
 update security group own: its rules for what comes in: 3 becomes 6
 update listener web-p80: allowed sources 10.0.0.0/8 becomes everybody, the allowed-sources is no longer
@@ -319,6 +444,17 @@ refused: 1 of the ports of Service shop/web are not opened: the load balancer is
 ImmutableSetting: This Service requests a load balancer of type public, but its load balancer is of …`},
 			{ask: "", want: `
 ImmutableSetting: This Service requests a load balancer of type public, but its load balancer is of …`},
+		}},
+		{name: "internal in a subnet", new: true, keeps: true, steps: []step{
+			{ask: "type=internal subnet=two", want: `
+create target group web-p80
+update target group web-p80: 0 machines become 3
+create target group web-p443
+update target group web-p443: 0 machines become 3
+create load balancer web`},
+			{ask: "type=internal max-connections=5", want: `
+update listener web-p80: connection limit 10000 becomes 5
+update listener web-p443: connection limit 10000 becomes 5`},
 		}},
 		{name: "internal by flag", new: true, keeps: true, steps: []step{
 			{ask: "internal=true type=public", want: `
@@ -392,75 +528,6 @@ InvalidAnnotation: annotation instance-size: "a,b" is not a size of load balance
 	}
 }
 
-// livesOfEndings are about annotations that decide about the end, and the beginning after it.
-func livesOfEndings() []life {
-	return []life{
-		{name: "delete protection", steps: []step{
-			{ask: "delete-protection=true", want: "update load balancer web: delete protection false becomes true"},
-			{ask: "delete-protection=perhaps", want: `
-InvalidAnnotation: annotation delete-protection: "perhaps" is not true or false`},
-			{ask: "delete-protection=true", end: true, want: `
-refused: load balancer web is protected from deletion by an annotation of the Service: set …`},
-			{ask: "delete-protection=false", want: `
-update load balancer web: delete protection true becomes false, the delete-protection is no longer managed by
-  this Service`},
-			{ask: "delete-protection=true", want: "update load balancer web: delete protection false becomes true"},
-			{ask: "", want: `
-update load balancer web: delete protection true becomes false, the delete-protection is no longer managed by
-  this Service`},
-		}},
-		{name: "delete protection by hand", keeps: true, steps: []step{
-			{hand: protect},
-			{end: true, want: `
-refused: load balancer web is protected from deletion in the cloud: switch the protection off there, or …`},
-			{ask: "delete-protection=false", end: true, want: `
-update load balancer web: its protection from deletion is switched off
-delete load balancer web`},
-		}},
-		{name: "deletion policy", steps: []step{
-			{ask: "on-delete=keep", want: "update load balancer web: on-delete: delete becomes keep"},
-			{ask: "on-delete=kepe", want: `
-InvalidAnnotation: annotation on-delete: "kepe" is not one of delete, keep`},
-			{ask: "on-delete=kepe", end: true, want: `
-refused: annotation on-delete is not valid, so nothing is deleted yet: set it to delete or keep, or …`},
-			{ask: "on-delete=delete", want: "update load balancer web: on-delete: keep becomes delete"},
-			{ask: "on-delete=keep create-security-group=true", want: `
-create security group own
-update load balancer web: it gets the security groups of the Service
-update load balancer web: on-delete: delete becomes keep`},
-			{ask: "on-delete=keep create-security-group=true", end: true, want: `
-update load balancer web: it is handed over
-update target group web-p443: it is handed over
-update target group web-p80: it is handed over
-update security group own: it is handed over
-retains: As on-delete requests, the objects of this Service remain in the cloud, and no Service owns …`},
-		}},
-		{name: "adoption", new: true, keeps: true, steps: []step{
-			{ask: "adopt=lb-unknown", want: `
-refused: annotation adopt: VPC vpc-1 has no load balancer "lb-unknown"; give the identity of one, or …`},
-			{ask: "adopt=lb-theirs", hand: theirs, want: `
-refused: annotation adopt: load balancer lb-theirs does not say that it may be adopted; give it the …`},
-			{ask: "adopt=lb-theirs", hand: adoptable, want: "update load balancer theirs: it is adopted"},
-			{ask: "adopt=lb-theirs max-connections=7", want: `
-update listener theirs: connection limit 77 becomes 7, the max-connections is now managed by this Service
-update listener web-p443: connection limit 10000 becomes 7
-AllowedSourcesKept: Port 80/TCP accepts connections from 10.0.0.0/8 only. This Service does not …`},
-			{ask: "adopt=lb-theirs", want: `
-update listener theirs: connection limit 7 becomes 10000, the max-connections is no longer managed by this
-  Service
-update listener web-p443: connection limit 7 becomes 10000
-AllowedSourcesKept: Port 80/TCP accepts connections from 10.0.0.0/8 only. This Service does not …`},
-			{ask: "adopt=lb-other", want: `
-AllowedSourcesKept: Port 80/TCP accepts connections from 10.0.0.0/8 only. This Service does not …
-ImmutableSetting: Annotation adopt names lb-other, but this Service already has load balancer …`},
-			{ask: "adopt=a,b", want: `
-InvalidAnnotation: annotation adopt: "a,b" is not the identity of a load balancer in the cluster's VPC, …
-AllowedSourcesKept: Port 80/TCP accepts connections from 10.0.0.0/8 only. This Service does not …`},
-			{ask: "", end: true, want: "delete load balancer theirs"},
-		}},
-	}
-}
-
 // TestMistakenRestrictions: a restriction that cannot be applied opens nothing, and a notice names it.
 func TestMistakenRestrictions(t *testing.T) {
 	const refused, notice = "refused: ", "\nInvalidAnnotation: annotation "
@@ -506,6 +573,15 @@ func TestMistakenRestrictions(t *testing.T) {
 	}
 }
 
+// tens are as many networks.
+func tens(count int) string {
+	var texts []string
+	for i := range count {
+		texts = append(texts, fmt.Sprintf("10.%d.0.0/16", i))
+	}
+	return strings.Join(texts, ",")
+}
+
 // policyLocal gives a Service the policy Local, with the node port of its health check.
 func policyLocal(s *corev1.Service) {
 	s.Spec.ExternalTrafficPolicy, s.Spec.HealthCheckNodePort = corev1.ServiceExternalTrafficPolicyLocal, 32000
@@ -514,24 +590,4 @@ func policyLocal(s *corev1.Service) {
 // morePorts adds a port.
 func morePorts(s *corev1.Service) {
 	s.Spec.Ports = append(s.Spec.Ports, service("more", 8443).Spec.Ports...)
-}
-
-// protect protects the load balancer from deletion.
-func protect(w *world) { w.balancers[0].DeleteProtection = true }
-
-// theirs adds a load balancer of somebody else, with one of the Service's ports and another one.
-func theirs(w *world) {
-	listener := func(port int) resource.Listener {
-		return resource.Listener{ID: fmt.Sprintf("%d/tcp", port), Name: "theirs", Protocol: "tcp", Port: port,
-			TargetGroup: "tg-theirs", MaxConnections: 77, AllowedSources: []string{"10.0.0.0/8"}}
-	}
-	w.groups = append(w.groups, resource.TargetGroup{ID: "tg-theirs", Name: "theirs", Protocol: "tcp", Port: 30080,
-		Policy: "RANDOM", HealthCheck: slow()})
-	w.balancers = append(w.balancers, resource.LoadBalancer{ID: "lb-theirs", Name: "theirs", Status: "ready",
-		Subnet: "subnet-2", ExternalAddresses: []string{"198.18.0.9"}, Listeners: []resource.Listener{listener(80)}})
-}
-
-// adoptable permits the Service to adopt it.
-func adoptable(w *world) {
-	w.balancers[0].Annotations = resource.Labels{annotationAdoptable: "k8s-test/shop/web"}
 }

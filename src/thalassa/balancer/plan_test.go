@@ -14,8 +14,8 @@ import (
 // TestOrderOfWrites: additions come before removals, what protects a port before what opens it, and what is used
 // outlives what uses it.
 func TestOrderOfWrites(t *testing.T) {
-	for _, l := range slices.Concat(livesOfPorts(), livesOfUnservedPorts(), livesOfSpecs(), livesOfRestrictions(),
-		livesOfTargets(), livesOfDrift(), livesOfOthersValues(), livesByHand(), livesThatEnd()) {
+	for _, l := range slices.Concat(livesOfPorts(), livesOfUnservedPorts(), livesOfSpecs(), livesOfTakenOvers(),
+		livesOfRestrictions(), livesOfTargets(), livesOfDrift(), livesOfOthersValues(), livesByHand()) {
 		t.Run(l.name, l.run)
 	}
 }
@@ -54,10 +54,10 @@ create load balancer web`},
 create target group web-p8443
 update target group web-p8443: 0 machines become 3
 create listener web-p8443
-delete listener web-p443: the Service has no such port
+delete listener web-p443: the Service has no such port (closes)
 delete target group web-p443: the Service has no such port`},
 			{spec: ports("80"), want: `
-delete listener web-p8443: the Service has no such port
+delete listener web-p8443: the Service has no such port (closes)
 delete target group web-p8443: the Service has no such port`},
 			{spec: ports("80 443 8443"), want: `
 create target group web-p443
@@ -78,10 +78,12 @@ update target group web-p443: target port 30443 becomes 30080, health check tcp 
   :30080/healthz`},
 		}},
 		{name: "name of a port", steps: []step{
-			{ask: "acl-port-p443=10.0.0.0/8", want: `
-update listener web-p443: allowed sources everybody becomes 10.0.0.0/8`},
-			{ask: "acl-port-p443=10.0.0.0/8", spec: func(s *corev1.Service) { s.Spec.Ports[1].Name = "tls" }, want: `
-InvalidAnnotation: annotation acl-port-p443: is for a port that the Service does not have; did you mean …`},
+			{ask: "acl-port-p443=10.0.0.0/8 enable-proxy-protocol.p443=true", want: `
+update target group web-p443: PROXY protocol false becomes true
+update listener web-p443: allowed sources everybody becomes 10.0.0.0/8 (closes)`},
+			{ask: "acl-port-p443=10.0.0.0/8 enable-proxy-protocol.p443=true", spec: renamed, want: `
+InvalidAnnotation: annotation acl-port-p443: is for a port that the Service does not have; did you mean …
+InvalidAnnotation: annotation enable-proxy-protocol.p443: is for a port that the Service does not have; …`},
 		}},
 		{name: "protocol", new: true, steps: []step{
 			{spec: ports("80 53 53/UDP:31053"), want: `
@@ -93,13 +95,13 @@ create target group web-p80
 update target group web-p80: 0 machines become 3
 create load balancer web`},
 			{spec: ports("80 53/UDP:31053"), want: `
-delete listener web-p53: the Service has no such port
+delete listener web-p53: the Service has no such port (closes)
 delete target group web-p53: the Service has no such port`},
 			{spec: ports("80 80/UDP"), want: `
 create target group web-p80-udp
 update target group web-p80-udp: 0 machines become 3
 create listener web-p80-udp
-delete listener web-p53-udp: the Service has no such port
+delete listener web-p53-udp: the Service has no such port (closes)
 delete target group web-p53-udp: the Service has no such port`},
 		}},
 	}
@@ -110,11 +112,11 @@ func livesOfUnservedPorts() []life {
 	return []life{
 		{name: "protocol that there is not", steps: []step{
 			{spec: ports("80 443/SCTP"), want: `
-delete listener web-p443: the Service has no such port
+delete listener web-p443: the Service has no such port (closes)
 delete target group web-p443: the Service has no such port
 UnsupportedSetting: port 443/SCTP of Service shop/web: Thalassa Cloud load balancers have no SCTP; use …`},
 			{spec: ports("80/SCTP"), want: `
-delete listener web-p80: the Service has no such port
+delete listener web-p80: the Service has no such port (closes)
 delete target group web-p80: the Service has no such port
 UnsupportedSetting: port 80/SCTP of Service shop/web: Thalassa Cloud load balancers have no SCTP; use …`},
 		}},
@@ -178,8 +180,8 @@ update target group web-p443: policy MAGLEV becomes ROUND_ROBIN`},
 		}},
 		{name: "source ranges", steps: []step{
 			{spec: ranges("203.0.113.0/24"), want: `
-update listener web-p80: allowed sources everybody becomes 203.0.113.0/24
-update listener web-p443: allowed sources everybody becomes 203.0.113.0/24`},
+update listener web-p80: allowed sources everybody becomes 203.0.113.0/24 (closes)
+update listener web-p443: allowed sources everybody becomes 203.0.113.0/24 (closes)`},
 			{ask: "acl-port-443=10.0.0.0/8", spec: ranges("203.0.113.0/24"), want: `
 update listener web-p443: allowed sources 203.0.113.0/24 becomes 10.0.0.0/8, 203.0.113.0/24`},
 			{ask: "acl-allowed-sources=0.0.0.0/0", spec: ranges("10.0.0.0/8"), want: `
@@ -188,14 +190,27 @@ update listener web-p443: allowed sources 10.0.0.0/8, 203.0.113.0/24 becomes 0.0
 			{spec: ranges("10.0.0.0/8", "everybody"), want: `
 InvalidAnnotation: annotation spec.loadBalancerSourceRanges: "everybody" is not a network like …`},
 			{ask: "service.beta.kubernetes.io/load-balancer-source-ranges=192.0.2.0/24", want: `
-update listener web-p80: allowed sources 0.0.0.0/0, 10.0.0.0/8 becomes 192.0.2.0/24
-update listener web-p443: allowed sources 0.0.0.0/0, 10.0.0.0/8 becomes 192.0.2.0/24`},
+update listener web-p80: allowed sources 0.0.0.0/0, 10.0.0.0/8 becomes 192.0.2.0/24 (closes)
+update listener web-p443: allowed sources 0.0.0.0/0, 10.0.0.0/8 becomes 192.0.2.0/24 (closes)`},
 			{want: `
 update listener web-p80: allowed sources 192.0.2.0/24 becomes everybody, the allowed-sources is no longer
   managed by this Service
 update listener web-p443: allowed sources 192.0.2.0/24 becomes everybody, the allowed-sources is no longer
   managed by this Service`},
 		}},
+		{name: "session affinity before a default", new: true, keeps: true, defaults: "loadbalancing-policy=RANDOM",
+			steps: []step{
+				{ask: "loadbalancing-policy.p80=ROUND_ROBIN", spec: byClient(10800), want: `
+create target group web-p80
+update target group web-p80: 0 machines become 3
+create target group web-p443
+update target group web-p443: 0 machines become 3
+create load balancer web
+ConflictingSettings: spec.sessionAffinity is ClientIP, and annotation loadbalancing-policy names a …`},
+				{want: `
+update target group web-p80: policy ROUND_ROBIN becomes RANDOM
+update target group web-p443: policy MAGLEV becomes RANDOM`},
+			}},
 		{name: "address in the spec", steps: []step{
 			{spec: address("203.0.113.2"), want: "update load balancer web: reserved IP none becomes rip-two"},
 			{ask: "reserved-ip=one", spec: address("203.0.113.2"), want: `
@@ -210,6 +225,42 @@ update load balancer web: reserved IP rip-two becomes none, the reserved-ip is n
 		}},
 	}
 }
+
+// livesOfTakenOvers are about objects that this program did not create.
+func livesOfTakenOvers() []life {
+	return []life{
+		{name: "address in the spec of one that was taken over", keeps: true, steps: []step{
+			{hand: forget, spec: address("203.0.113.2"), want: `
+update target group web-p80: health check tcp :30080/healthz becomes none
+update target group web-p443: health check tcp :30443/healthz becomes none
+ImmutableSetting: spec.loadBalancerIP is not applied to a load balancer that this program did not …`},
+		}},
+		{name: "session affinity of one that was taken over", keeps: true, steps: []step{
+			{hand: forget, spec: byClient(10800), want: `
+update target group web-p80: health check tcp :30080/healthz becomes none
+update target group web-p443: health check tcp :30443/healthz becomes none
+UnsupportedSetting: spec.sessionAffinity is ClientIP, and this load balancer was not created by this …`},
+			{ask: "loadbalancing-policy=MAGLEV", spec: byClient(10800), want: `
+update target group web-p80: policy ROUND_ROBIN becomes MAGLEV
+update target group web-p443: policy ROUND_ROBIN becomes MAGLEV`},
+		}},
+		{name: "a security group that was taken over", keeps: true, steps: []step{
+			{ask: ownGroup, want: `
+create security group own
+update load balancer web: it gets the security groups of the Service
+update listener web-p80: allowed sources everybody becomes 10.0.0.0/8 (closes)
+update listener web-p443: allowed sources everybody becomes 10.0.0.0/8 (closes)`},
+			{ask: "create-security-group=true", hand: forget, want: `
+update target group web-p80: health check tcp :30080/healthz becomes none
+update target group web-p443: health check tcp :30443/healthz becomes none
+AllowedSourcesKept: Port 80/TCP accepts connections from 10.0.0.0/8 only. This Service does not …
+AllowedSourcesKept: Port 443/TCP accepts connections from 10.0.0.0/8 only. This Service does not …`},
+		}},
+	}
+}
+
+// renamed gives a port another name.
+func renamed(s *corev1.Service) { s.Spec.Ports[1].Name = "tls" }
 
 // byClient asks for session affinity.
 func byClient(seconds int32) func(*corev1.Service) {
@@ -258,8 +309,8 @@ update listener web-p80: allowed sources 10.0.0.0/8 becomes everybody, the allow
 update listener web-p443: allowed sources 10.0.0.0/8 becomes everybody, the allowed-sources is no longer
   managed by this Service`},
 		{ask: sourcesOnly, want: `
-update listener web-p80: allowed sources everybody becomes 10.0.0.0/8
-update listener web-p443: allowed sources everybody becomes 10.0.0.0/8
+update listener web-p80: allowed sources everybody becomes 10.0.0.0/8 (closes)
+update listener web-p443: allowed sources everybody becomes 10.0.0.0/8 (closes)
 update load balancer web: security groups sg-one becomes none, the security-groups is no longer managed by
   this Service`},
 		{ask: ownGroup, want: `
@@ -277,8 +328,8 @@ delete security group own: the Service does not ask for one`},
 		{ask: ownGroup, want: `
 create security group own
 update load balancer web: it gets the security groups of the Service
-update listener web-p80: allowed sources everybody becomes 10.0.0.0/8
-update listener web-p443: allowed sources everybody becomes 10.0.0.0/8
+update listener web-p80: allowed sources everybody becomes 10.0.0.0/8 (closes)
+update listener web-p443: allowed sources everybody becomes 10.0.0.0/8 (closes)
 update load balancer web: security groups new security group own, sg-one becomes new security group own, the
   security-group sg-one is no longer managed by this Service`},
 	}}
@@ -289,8 +340,8 @@ func lifeOfTwoRestrictions() life {
 		{ask: ownGroup, want: `
 create security group own
 update load balancer web: it gets the security groups of the Service
-update listener web-p80: allowed sources everybody becomes 10.0.0.0/8
-update listener web-p443: allowed sources everybody becomes 10.0.0.0/8`},
+update listener web-p80: allowed sources everybody becomes 10.0.0.0/8 (closes)
+update listener web-p443: allowed sources everybody becomes 10.0.0.0/8 (closes)`},
 		{ask: groupAndSources, want: `
 update load balancer web: it gets the security groups of the Service
 update listener web-p80: allowed sources 10.0.0.0/8 becomes 192.0.2.0/24
@@ -323,8 +374,8 @@ update load balancer web: security groups sg-one, sg-two becomes sg-one, the sec
   longer managed by this Service`},
 		{ask: groupAndSources, want: `
 update load balancer web: it gets the security groups of the Service
-update listener web-p80: allowed sources everybody becomes 192.0.2.0/24
-update listener web-p443: allowed sources everybody becomes 192.0.2.0/24
+update listener web-p80: allowed sources everybody becomes 192.0.2.0/24 (closes)
+update listener web-p443: allowed sources everybody becomes 192.0.2.0/24 (closes)
 update load balancer web: security groups sg-one, sg-two becomes sg-two, the security-group sg-one is no
   longer managed by this Service`},
 		{ask: sourcesOnly, want: `
@@ -366,6 +417,22 @@ update target group web-p443: target port 31000 becomes 30443, health check tcp 
 	}}}
 }
 
+// forget removes all records, as if others had made the objects.
+func forget(w *world) {
+	first(func(lb *resource.LoadBalancer) {
+		lb.Annotations = nil
+		for i := range lb.Listeners {
+			lb.Listeners[i].Annotations = nil
+		}
+	})(w)
+	for i := range w.groups {
+		w.groups[i].Annotations = nil
+	}
+	for i := range w.securityGroups {
+		w.securityGroups[i].Annotations = nil
+	}
+}
+
 // first changes the load balancer by hand.
 func first(change func(*resource.LoadBalancer)) func(*world) {
 	return func(w *world) {
@@ -391,11 +458,10 @@ func livesOfDrift() []life {
 		{name: "values are put back", steps: []step{
 			{ask: whole, want: `
 update load balancer web: it gets the security groups of the Service
-update listener web-p80: allowed sources everybody becomes 10.0.0.0/8
-update listener web-p443: allowed sources everybody becomes 10.0.0.0/8
+update listener web-p80: allowed sources everybody becomes 10.0.0.0/8 (closes)
+update listener web-p443: allowed sources everybody becomes 10.0.0.0/8 (closes)
 update load balancer web: name web becomes shop, subnet subnet-1 becomes subnet-2, reserved IP none becomes
-  rip-two, delete protection false becomes true, instance size none becomes s,
-  its labels differ`},
+  rip-two, delete protection false becomes true, instance size none becomes s, its labels differ`},
 			{ask: whole, hand: first(func(lb *resource.LoadBalancer) {
 				lb.Name, lb.Subnet, lb.ReservedIP, lb.InstanceSize = "mine", "subnet-1", "", "huge"
 				lb.DeleteProtection, lb.SecurityGroups = false, nil
@@ -407,12 +473,11 @@ update load balancer web: name web becomes shop, subnet subnet-1 becomes subnet-
 			}), want: `
 update load balancer mine: it gets the security groups of the Service
 update listener web-p80: connection limit 1 becomes 10000, idle timeout 2 becomes 6000, allowed sources
-  everybody becomes 10.0.0.0/8
+  everybody becomes 10.0.0.0/8 (closes)
 update listener web-p443: connection limit 1 becomes 10000, idle timeout 2 becomes 6000, allowed sources
-  everybody becomes 10.0.0.0/8
+  everybody becomes 10.0.0.0/8 (closes)
 update load balancer mine: name mine becomes shop, subnet subnet-1 becomes subnet-2, reserved IP none becomes
-  rip-two, delete protection false becomes true, instance size huge becomes s,
-  its labels differ`},
+  rip-two, delete protection false becomes true, instance size huge becomes s, its labels differ`},
 			{ask: whole, hand: func(w *world) {
 				w.groups[0].Policy, w.groups[0].ProxyProtocol, w.groups[0].HealthCheck = "RANDOM", true, nil
 				w.groups[1].Port, w.groups[1].Machines = 1, nil
@@ -440,6 +505,7 @@ AllowedSourcesKept: Port 80/TCP accepts connections from 192.0.2.0/24 only. This
 update load balancer web: it gets the security groups of the Service
 update listener web-p80: connection limit 5 becomes 10000, allowed sources 192.0.2.0/24 becomes 10.0.0.0/8
 update listener web-p443: connection limit 5 becomes 10000, allowed sources everybody becomes 10.0.0.0/8
+  (closes)
 update load balancer web: reserved IP rip-one becomes rip-two, the labels is no longer managed by this
   Service, its labels differ`},
 			{ask: "", want: `
@@ -454,8 +520,8 @@ update load balancer web: security groups sg-one, sg-two becomes sg-one, reserve
 		{name: "what was taken away is forgotten", keeps: true, steps: []step{
 			{ask: "security-groups=one reserved-ip=one delete-protection=true acl-allowed-sources=192.0.2.0/24", want: `
 update load balancer web: it gets the security groups of the Service
-update listener web-p80: allowed sources everybody becomes 192.0.2.0/24
-update listener web-p443: allowed sources everybody becomes 192.0.2.0/24
+update listener web-p80: allowed sources everybody becomes 192.0.2.0/24 (closes)
+update listener web-p443: allowed sources everybody becomes 192.0.2.0/24 (closes)
 update load balancer web: reserved IP none becomes rip-one, delete protection false becomes true`},
 			{ask: "", hand: first(func(lb *resource.LoadBalancer) {
 				lb.SecurityGroups, lb.ReservedIP, lb.DeleteProtection = nil, "", false
@@ -490,7 +556,7 @@ create listener web-p80`},
 				lb.Listeners = append(lb.Listeners, resource.Listener{ID: "9000/tcp", Name: "by-hand", Port: 9000,
 					Protocol: "tcp", TargetGroup: "tg-a0a1b2c3dweb-p443"})
 			})},
-			{spec: ports("80"), want: "delete listener web-p443: the Service has no such port"},
+			{spec: ports("80"), want: "delete listener web-p443: the Service has no such port (closes)"},
 		}},
 		{name: "two listeners have one target group", steps: []step{
 			{hand: first(func(lb *resource.LoadBalancer) {
@@ -502,8 +568,8 @@ update listener web-p80: its target group becomes web-p80`},
 			{ask: "create-security-group=true acl-allowed-sources=10.0.0.0/8", want: `
 create security group own
 update load balancer web: it gets the security groups of the Service
-update listener web-p80: allowed sources everybody becomes 10.0.0.0/8
-update listener web-p443: allowed sources everybody becomes 10.0.0.0/8`},
+update listener web-p80: allowed sources everybody becomes 10.0.0.0/8 (closes)
+update listener web-p443: allowed sources everybody becomes 10.0.0.0/8 (closes)`},
 			{ask: ownGroup, hand: func(w *world) { w.balancers = nil }, want: `
 create load balancer web`},
 			{ask: "acl-allowed-sources=office", hand: func(w *world) { w.balancers = nil }, want: `
@@ -523,57 +589,6 @@ waits: the cloud is still deleting load balancer web (status "deleting"), target
 				younger.ID, younger.CreatedAt, younger.Listeners = "lb-2", younger.CreatedAt.Add(1), nil
 				w.balancers = append(w.balancers, younger)
 			}, want: `delete load balancer web: the Service has an older one`},
-		}},
-	}
-}
-
-func livesThatEnd() []life {
-	return []life{
-		{name: "deletion", steps: []step{
-			{ask: "create-security-group=true delete-protection=true", want: `
-create security group own
-update load balancer web: it gets the security groups of the Service
-update load balancer web: delete protection false becomes true`},
-			{ask: "create-security-group=true delete-protection=false", end: true, want: `
-update load balancer web: its protection from deletion is switched off
-delete load balancer web`},
-		}},
-		{name: "a target group that others use", steps: []step{
-			{end: true, hand: func(w *world) {
-				w.balancers = append(w.balancers, resource.LoadBalancer{ID: "lb-theirs", Name: "theirs",
-					Listeners: []resource.Listener{{ID: "theirs", TargetGroup: "tg-a0a1b2c3dweb-p80"}}})
-			}, want: `delete load balancer web`},
-		}},
-		{name: "kept and adopted", new: true, keeps: true, steps: []step{
-			{ask: "acl-allowed-sources=10.0.0.0/8 reserved-ip=one", want: `
-create target group web-p80
-update target group web-p80: 0 machines become 3
-create target group web-p443
-update target group web-p443: 0 machines become 3
-create load balancer web`},
-			{ask: "on-delete=keep acl-allowed-sources=10.0.0.0/8 reserved-ip=one", end: true, want: `
-update load balancer web: it is handed over
-update target group web-p443: it is handed over
-update target group web-p80: it is handed over
-retains: As on-delete requests, the objects of this Service remain in the cloud, and no Service owns …`},
-			{ask: "adopt=lb-1 reserved-ip=one", want: `
-refused: annotation adopt: load balancer lb-1 does not say that it may be adopted; give it the …`},
-			{ask: "adopt=lb-1 reserved-ip=one", hand: adoptable, spec: ports("80:31080 8443"), want: `
-update load balancer web: it is adopted`},
-			{ask: "adopt=lb-1 reserved-ip=one", spec: ports("80:31080 8443")},
-			{ask: "adopt=lb-1", spec: policyLocal, want: `
-update target group web-p80: target port 31080 becomes 30080, health check tcp :31080/healthz becomes http
-  :32000/healthz every 10s, timeout 5s, 2 good, 3 bad, the health-check is now managed by this Service
-create target group web-p443
-update target group web-p443: 0 machines become 3
-create listener web-p443
-delete listener web-p8443: the Service has no such port
-delete target group web-p8443: the Service has no such port`},
-			{ask: "adopt=lb-1", want: `
-update target group web-p80: health check http :32000/healthz every 10s, timeout 5s, 2 good, 3 bad becomes
-  none, the health-check is no longer managed by this Service
-update target group web-p443: health check http :32000/healthz every 10s, timeout 5s, 2 good, 3 bad becomes
-  none`},
 		}},
 	}
 }

@@ -2,14 +2,17 @@ package balancer
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -31,9 +34,16 @@ type world struct {
 }
 
 func newWorld(defaults map[string]string) world {
+	w := world{nodes: map[string]string{"vm-a": "edge", "vm-b": "edge", "vm-c": ""}}
+	w.configure(defaults)
+	return w
+}
+
+// configure sets the defaults of the cloud-config.
+func (w *world) configure(defaults map[string]string) {
 	config := cloudconfig.Config{Cluster: "k8s-test", VPCIdentity: "vpc-1", DefaultSubnet: "one"}
 	config.LoadBalancer.Defaults = defaults
-	return world{config: NewConfig(config), nodes: map[string]string{"vm-a": "edge", "vm-b": "edge", "vm-c": ""}}
+	w.config = NewConfig(config)
 }
 
 // clone returns a copy, which later writes to the original do not change.
@@ -151,8 +161,8 @@ func at[T any](all []T, id func(T) string, wanted string) int {
 	return slices.IndexFunc(all, func(one T) bool { return id(one) == wanted })
 }
 
-// carryOut makes the writes of a plan. The one with the number refused fails, and so do those after it that close
-// nothing.
+// carryOut makes the writes of a plan, after they were encoded as JSON and decoded. The one with the number refused
+// fails, and so do those after it that close nothing.
 func (w *world) carryOut(t *testing.T, plan cloud.Plan, refused int) {
 	t.Helper()
 	known, number := Identities{}, -1
@@ -160,15 +170,32 @@ func (w *world) carryOut(t *testing.T, plan cloud.Plan, refused int) {
 		if number++; number == refused {
 			return errors.New("refused")
 		}
-		err := w.write(operation.Object, known)
+		err := w.write(decoded(t, operation), known)
 		if err != nil {
 			t.Errorf("%s: %v", operation, err)
 		}
 		return err
 	})
+	w.recount()
+}
+
+// recount sets which listeners use each target group.
+func (w *world) recount() {
 	for i, group := range w.groups {
 		w.groups[i].Listeners = w.users(group.ID)
 	}
+}
+
+// decoded returns the object of an operation as it is after JSON, which is the same.
+func decoded(t *testing.T, operation cloud.Operation) any {
+	t.Helper()
+	text, err := json.Marshal(operation.Object)
+	object := reflect.New(reflect.TypeOf(operation.Object))
+	err = errors.Join(err, json.Unmarshal(text, object.Interface()))
+	if diff := cmp.Diff(operation.Object, object.Elem().Interface()); diff != "" || err != nil {
+		t.Errorf("%s: JSON changes it (%v, -before +after):\n%s", operation, err, diff)
+	}
+	return object.Elem().Interface()
 }
 
 // users returns the listeners of a target group.
@@ -182,6 +209,16 @@ func (w *world) users(group string) []string {
 		}
 	}
 	return users
+}
+
+// unused returns the target groups that a Service had and that no listener uses.
+func (w *world) unused() (ids []string) {
+	for _, group := range w.groups {
+		if len(group.Listeners) == 0 && group.Labels[label.Managed] != "" {
+			ids = append(ids, group.ID)
+		}
+	}
+	return ids
 }
 
 // write makes the write of an operation.
