@@ -104,8 +104,8 @@ func (d *difference) claimGroups(o Observed) {
 	}
 }
 
-// unclaimed reports whether an adopted load balancer brought the target group along, and it has no labels of the Service
-// yet.
+// unclaimed reports whether an adopted load balancer brought the target group along, and it has no labels of the
+// Service yet.
 func (d *difference) unclaimed(group resource.TargetGroup) bool {
 	return d.desired.adopted && group.Labels[label.ServiceUID] == ""
 }

@@ -1,7 +1,6 @@
 package thalassa
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -14,36 +13,9 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
-// TestDefect04_TCPAndUDPOnOnePort: the existing CCM knows listeners by port number alone, and makes both UDP at the
-// next sync.
-func TestDefect04_TCPAndUDPOnOnePort(t *testing.T) {
-	l := newLab(t, emulator.Config{})
-	dns := service("dns", 53)
-	udp := dns.Spec.Ports[0]
-	udp.Protocol, udp.Name, udp.NodePort = corev1.ProtocolUDP, "udp", 31053
-	dns.Spec.Ports = append(dns.Spec.Ports, udp)
-	nodes := l.nodes("a")
-	l.settle(dns, nodes)
-	l.emulator.ResetCounters()
-	l.restart()
-	l.settle(dns, nodes)
-	if writes := l.writes(); len(writes) > 0 {
-		t.Errorf("writes after a restart: %v; each protocol's listener must be recognised", writes)
-	}
-	var listeners []string
-	for _, listener := range l.balancer().LoadbalancerListeners {
-		listeners = append(listeners, fmt.Sprintf("%d/%s to %d/%s", listener.Port, listener.Protocol,
-			listener.TargetGroup.TargetPort, listener.TargetGroup.Protocol))
-	}
-	slices.Sort(listeners)
-	if want := []string{"53/tcp to 30053/tcp", "53/udp to 31053/udp"}; !slices.Equal(listeners, want) {
-		t.Errorf("listeners = %v, want %v", listeners, want)
-	}
-}
-
-// TestDefect05_ReservedIPIsDetached: the existing CCM sends an empty reservedIpId with every update, which takes away
-// an address that somebody attached. Ours never sends the key, and without it the cloud leaves the address alone.
-func TestDefect05_ReservedIPIsDetached(t *testing.T) {
+// TestReservedIPOfOthersStays: the existing CCM sends an empty reservedIpId with every update, which takes away an
+// address that somebody attached. Ours never sends the key, and without it the cloud leaves the address alone.
+func TestReservedIPOfOthersStays(t *testing.T) {
 	for name, annotate := range map[string]func(*corev1.Service){"no annotation": annotated(),
 		"an empty annotation": annotated("reserved-ip", "")} {
 		t.Run(name, func(t *testing.T) {
@@ -91,54 +63,8 @@ func (l *lab) attachReservedIP(balancer string) string {
 	return ip.IPv4Address
 }
 
-// TestDefect07_EverySyncRewritesEverything: the existing CCM compares target groups with nothing and listeners in vain:
-// 3 writes a port and sync, also after a restart and for every node event.
-func TestDefect07_EverySyncRewritesEverything(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t, emulator.Config{})
-		nodes := l.nodes("a", "b")
-		var services []*corev1.Service
-		for i := range 50 {
-			services = append(services, service(fmt.Sprintf("web%02d", i), 80, 443))
-			l.settle(services[i], nodes)
-		}
-		l.restart()
-		l.emulator.ResetCounters()
-		for _, s := range services {
-			l.settle(s, nodes)
-			if err := l.library.UpdateLoadBalancer(t.Context(), "", s, nodes); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if calls, writes := l.calls(), l.writes(); calls > 10 || len(writes) > 0 {
-			t.Errorf("restart with 50 Services: %d calls, writes %v; want at most 10 and none", calls, writes)
-		}
-	})
-}
-
-// TestDefect08_SubnetBySlugIsWrittenAgainAndAgain: the existing CCM compares a slug with an identity.
-func TestDefect08_SubnetBySlugIsWrittenAgainAndAgain(t *testing.T) {
-	l := newLab(t, emulator.Config{})
-	l.config.DefaultSubnet = "emulator" // the slug
-	tap := l.tap()
-	nodes, web := l.nodes("a"), service("web", 80)
-	l.settle(web, nodes)
-	if sent := tap.heard("POST /v1/loadbalancers"); len(sent) != 1 ||
-		!strings.Contains(sent[0], `"subnet":"`+emulator.DefaultSubnet+`"`) {
-		t.Errorf("sent %v, want one creation in subnet %s, by its identity", sent, emulator.DefaultSubnet)
-	}
-	l.emulator.ResetCounters()
-	for range 3 {
-		l.restart()
-		l.settle(web, nodes)
-	}
-	if writes := l.writes(); len(writes) > 0 {
-		t.Errorf("writes of unchanged syncs: %v", writes)
-	}
-}
-
-// TestDefect08_AnswerWithoutSubnetPanics: the existing CCM dereferences what the cloud may leave out.
-func TestDefect08_AnswerWithoutSubnetPanics(t *testing.T) {
+// TestAnswerWithoutSubnet: the existing CCM dereferences what the cloud may leave out.
+func TestAnswerWithoutSubnet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{})
 		l.tap().shown = func(_ string, object map[string]any) {
@@ -164,9 +90,9 @@ func TestDefect08_AnswerWithoutSubnetPanics(t *testing.T) {
 	})
 }
 
-// TestDefect09_OrderOfSecurityGroups: the existing CCM takes another order of the same security groups for a change, at
-// every sync.
-func TestDefect09_OrderOfSecurityGroups(t *testing.T) {
+// TestOrderOfSecurityGroups: the existing CCM takes another order of the same security groups for a change, at every
+// sync.
+func TestOrderOfSecurityGroups(t *testing.T) {
 	for _, mode := range []emulator.UpdateMode{emulator.Replace, emulator.Merge} {
 		t.Run(string(mode), func(t *testing.T) {
 			l := newLab(t, emulator.Config{Switches: emulator.Switches{Updates: mode}})
@@ -222,10 +148,10 @@ func (l *lab) securityGroups(names ...string) []string {
 	return identities
 }
 
-// TestDefect12_ListenerOfAnUnmatchedTargetGroupIsSkipped: when the existing CCM does not find a port's target group by
-// its labels it leaves the listener as it is and reports success. Ours knows the group by its name, and makes another
-// one if its labels are of another owner.
-func TestDefect12_ListenerOfAnUnmatchedTargetGroupIsSkipped(t *testing.T) {
+// TestTargetGroupWithoutItsLabels: when the existing CCM does not find a port's target group by its labels it leaves
+// the listener as it is and reports success. Ours knows the group by its name, and makes another one if its labels are
+// of another owner.
+func TestTargetGroupWithoutItsLabels(t *testing.T) {
 	tests := map[string]struct {
 		labels iaas.Labels // that stay
 		groups int

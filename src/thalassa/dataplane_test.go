@@ -349,3 +349,27 @@ func (h *host) until(port uint16, end func()) {
 
 // die ends the server on a port: connections are refused.
 func (h *host) die(port uint16) { h.ends[port]() }
+
+// streamTo is an open connection of the first client that one of the machines answers.
+func (p *pathLab) streamTo(name, address string, port int32) *stream {
+	p.Helper()
+	for range 100 {
+		conn, err := p.dial("tcp", 1, address, port)
+		if err != nil {
+			p.Fatal(err)
+		}
+		if answer := conn.say("who"); len(answer) > len(name) && answer[:len(name)+1] == name+" " {
+			return conn
+		}
+		_ = conn.Close()
+	}
+	p.Fatalf("no connection leads to machine %s", name)
+	return nil
+}
+
+// unchecked is a Service whose machines all get traffic, so that only its policy chooses.
+func unchecked(name string, ports ...int32) *corev1.Service {
+	s := service(name, ports...)
+	annotated("health-check-enabled", "false")(s)
+	return s
+}
