@@ -9,7 +9,6 @@ import (
 	"github.com/thalassa-cloud/client-go/iaas"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
@@ -159,33 +158,6 @@ func TestHealthCheckThatWasPutBack(t *testing.T) {
 		}
 		if reported := l.eventsAbout(reasonHealthCheckKept); len(reported) > 0 {
 			t.Errorf("reported %q, want nothing", reported)
-		}
-	})
-}
-
-// TestComparisonForgetsNoRemoval: a comparison for a Service that wants the health check writes nothing, and changes
-// nothing of what is known.
-func TestComparisonForgetsNoRemoval(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t, emulator.Config{Switches: emulator.Switches{Updates: emulator.Merge}})
-		nodes, web := l.nodes("a"), service("web", 80)
-		annotated("health-check-enabled", "false")(web)
-		local(web, true)
-		l.settle(web, nodes)
-		wanted := web.DeepCopy()
-		local(web, false)
-		for range removalTries {
-			l.settle(web, nodes)
-			<-time.After(time.Hour)
-		}
-		targets := cloud.ChooseTargets(nodes, l.cloud.balancers.Identify)
-		if _, err := l.cloud.balancers.Diff(t.Context(), wanted, targets, false); err != nil {
-			t.Fatal(err)
-		}
-		l.emulator.ResetCounters()
-		l.settle(web, nodes)
-		if writes := l.writes(); len(writes) > 0 {
-			t.Errorf("writes %v, want none", writes)
 		}
 	})
 }

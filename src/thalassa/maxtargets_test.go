@@ -33,34 +33,6 @@ func (l *lab) targetCount(what string, want int) []string {
 	return machines
 }
 
-// TestMaxTargets of the cluster and of a Service: how many targets a load balancer has.
-func TestMaxTargets(t *testing.T) {
-	for name, tt := range map[string]struct {
-		cluster int
-		apply   func(*corev1.Service)
-		want    int
-	}{
-		"by default":               {0, annotated(), 5},
-		"of the cluster":           {2, annotated(), 2},
-		"of the Service":           {2, annotated("max-targets", "3"), 3},
-		"more than there are":      {2, annotated("max-targets", "10000"), 5},
-		"no limit for the Service": {2, annotated("max-targets", "0"), 5},
-		"invalid":                  {2, annotated("max-targets", "many"), 2},
-		"invalid, and no limit":    {0, annotated("max-targets", "many"), 5},
-		"policy Local":             {2, func(s *corev1.Service) { local(s, true) }, 5},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				l := newFeatureLab(t)
-				l.config.LoadBalancer.MaxTargets = tt.cluster
-				l.restart()
-				l.settle(serviceWith(tt.apply), l.nodes("a", "b", "c", "d", "e"))
-				l.targetCount(name, tt.want)
-			})
-		})
-	}
-}
-
 // TestMaxTargetsOfTakenOverLoadBalancer: the limit of the cluster applies, although defaults of annotations do not. At
 // most half of the targets leave at once.
 func TestMaxTargetsOfTakenOverLoadBalancer(t *testing.T) {
@@ -84,62 +56,11 @@ func TestMaxTargetsOfTakenOverLoadBalancer(t *testing.T) {
 // untilSettled is the time without changes after which targets leave that others have replaced.
 const untilSettled = 5 * time.Minute
 
-// TestMaxTargetsChanges: a new limit keeps the targets that stay, and one that cannot be read removes none. Their
-// number does not stay low after machines were missing for a while.
-func TestMaxTargetsChanges(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newFeatureLab(t)
-		l.config.LoadBalancer.MaxTargets = 2
-		l.restart()
-		nodes, web := l.nodes("a", "b", "c", "d", "e"), service("web", 80)
-		setReady(nodes)
-		l.settle(web, nodes)
-		two := l.targetCount("two", 2)
-		annotated("max-targets", "3")(web)
-		l.settle(web, nodes)
-		three := l.targetCount("three", 3)
-		if !slices.Contains(three, two[0]) || !slices.Contains(three, two[1]) {
-			t.Errorf("%v became %v", two, three)
-		}
-		for _, pair := range [][]string{{"max-targets", "-1"}, {"max-target", "1"}} {
-			l.warnings()
-			annotated(pair...)(web)
-			l.settle(web, nodes)
-			if now := l.targetCount("invalid", 3); !slices.Equal(now, three) {
-				t.Errorf("%v became %v because of an invalid annotation", three, now)
-			}
-			l.reported(pair[0], reasonAnnotation, "loadbalancer.k8s.thalassa.cloud/"+pair[0])
-			delete(web.Annotations, "loadbalancer.k8s.thalassa.cloud/"+pair[0])
-		}
-		annotated("max-targets", "many")(web)
-		l.settle(web, nodes)
-		<-time.After(untilSettled)
-		l.settle(web, nodes)
-		l.targetCount("invalid for long", 3)
-		l.settle(web, nodes[:1])
-		l.targetCount("one node", 1)
-		l.settle(web, nodes)
-		l.targetCount("the nodes are back", 2)
-	})
-}
-
 // setReady sets the condition Ready of the nodes.
 func setReady(nodes []*corev1.Node) {
 	for _, node := range nodes {
 		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 	}
-}
-
-// machinesWithout returns the machines of the nodes that are not in the list, sorted.
-func machinesWithout(nodes []*corev1.Node, machines []string) []string {
-	var others []string
-	for _, node := range nodes {
-		if machine, _ := identify(node); !slices.Contains(machines, machine) {
-			others = append(others, machine)
-		}
-	}
-	slices.Sort(others)
-	return others
 }
 
 // preferredFirst returns the machines of the nodes in the order in which they take places of the Service.
@@ -226,10 +147,6 @@ func (s *limitedService) setTargets(machines ...string) {
 			s.Fatal(err)
 		}
 	}
-}
-
-func notReady(node *corev1.Node) {
-	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse}}
 }
 
 func excluded(node *corev1.Node) {

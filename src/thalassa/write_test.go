@@ -90,49 +90,6 @@ func TestAnswerWithoutSubnet(t *testing.T) {
 	})
 }
 
-// TestOrderOfSecurityGroups: the existing CCM takes another order of the same security groups for a change, at every
-// sync.
-func TestOrderOfSecurityGroups(t *testing.T) {
-	for _, mode := range []emulator.UpdateMode{emulator.Replace, emulator.Merge} {
-		t.Run(string(mode), func(t *testing.T) {
-			l := newLab(t, emulator.Config{Switches: emulator.Switches{Updates: mode}})
-			nodes, web := l.nodes("a"), service("web", 80)
-			old := legacyOf(web, nil)
-			old.balancer.SecurityGroupAttachments = l.securityGroups("one", "two")
-			l.plant(old, nodes)
-			reversed := 0
-			l.tap().shown = func(_ string, object map[string]any) {
-				if groups, ok := object["securityGroups"].([]any); ok && len(groups) == 2 {
-					if reversed++; reversed%2 == 0 {
-						slices.Reverse(groups)
-					}
-				}
-			}
-			for range 4 {
-				l.restart()
-				l.settle(web, nodes)
-			}
-			if writes := l.writes(); reversed < 4 || len(writes) > 0 {
-				t.Errorf("with %d answers, every second in another order, these writes: %v", reversed, writes)
-			}
-
-			l.config.AdditionalLabels = map[string]string{"team": "shop"}
-			l.restart()
-			l.settle(web, nodes)
-			var attached []string
-			for _, group := range l.balancer().SecurityGroups {
-				attached = append(attached, group.Identity)
-			}
-			slices.Sort(attached)
-			slices.Sort(old.balancer.SecurityGroupAttachments)
-			if !slices.Equal(attached, old.balancer.SecurityGroupAttachments) || l.balancer().Labels["team"] != "shop" {
-				t.Errorf("security groups %v, labels %v; want both groups and the new label", attached,
-					l.balancer().Labels)
-			}
-		})
-	}
-}
-
 // securityGroups makes security groups and returns their identities.
 func (l *lab) securityGroups(names ...string) []string {
 	l.Helper()

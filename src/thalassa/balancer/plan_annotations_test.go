@@ -591,3 +591,24 @@ func policyLocal(s *corev1.Service) {
 func morePorts(s *corev1.Service) {
 	s.Spec.Ports = append(s.Spec.Ports, service("more", 8443).Spec.Ports...)
 }
+
+// TestMaxTargetsOfTheCluster: how many targets a load balancer has, by the cloud-config and by its Service.
+func TestMaxTargetsOfTheCluster(t *testing.T) {
+	for _, tt := range []struct {
+		cluster int
+		ask     string
+		spec    func(*corev1.Service)
+		want    int
+	}{
+		{0, "", nil, 3}, {2, "", nil, 2}, {1, "max-targets=2", nil, 2}, {2, "max-targets=10000", nil, 3},
+		{2, "max-targets=0", nil, 3}, {2, "max-targets=many", nil, 2}, {0, "max-targets=many", nil, 3},
+		{2, "", policyLocal, 3},
+	} {
+		w := newWorld(nil)
+		w.config.maxTargets = tt.cluster
+		found := w.compare(asking(step{ask: tt.ask, spec: tt.spec}))
+		if got := len(found.Targets.Machines); got != tt.want {
+			t.Errorf("limit %d of the cluster, %q: %d targets, want %d", tt.cluster, tt.ask, got, tt.want)
+		}
+	}
+}
