@@ -39,8 +39,9 @@ func TestKeepAndAdopt(t *testing.T) {
 			t.Errorf("looking again writes %v", writes)
 		}
 		lb := l.only()
-		if port := lb.Listeners[0]; lb.Identity != before.Identity || len(lb.Listeners) != 2 || port.MaxConnections != 77 ||
-			port.TargetGroup.TargetPort != 31080 || len(l.machines(port.TargetGroup.Name)) != 1 {
+		if port := lb.Listeners[0]; lb.Identity != before.Identity || len(lb.Listeners) != 2 ||
+			port.MaxConnections != 77 || port.TargetGroup.TargetPort != 31080 ||
+			len(l.machines(port.TargetGroup.Name)) != 1 {
 			t.Errorf("adopted: %+v", lb)
 		}
 		l.remove(second)
