@@ -222,6 +222,18 @@ delete load balancer web`},
 delete target group web-p443
 delete target group web-p80`},
 		}},
+		{name: "adopted with one target group for two ports", new: true, keeps: true, steps: []step{
+			{ask: "adopt=lb-theirs", hand: twoPorts, want: "update load balancer theirs: it is adopted"},
+			{ask: "adopt=lb-theirs", want: `
+update target group theirs: 0 machines become 3
+update target group theirs: labels of the Service are missing
+create target group web-p443
+update target group web-p443: 0 machines become 3
+update listener theirs: labels of the Service are missing
+update listener theirs: labels of the Service are missing, its target group becomes web-p443
+AllowedSourcesKept: Port 80/TCP accepts connections from 10.0.0.0/8 only. This Service does not …
+AllowedSourcesKept: Port 443/TCP accepts connections from 10.0.0.0/8 only. This Service does not …`},
+		}},
 		{name: "a target group that others use is not adopted", new: true, keeps: true, steps: []step{
 			{ask: "adopt=lb-theirs", hand: shared, spec: second("80"), want: `
 update load balancer theirs: it is adopted`},
@@ -276,6 +288,17 @@ func theirs(w *world) {
 		Policy: "RANDOM", HealthCheck: slow()})
 	w.balancers = append(w.balancers, resource.LoadBalancer{ID: "lb-theirs", Name: "theirs", Status: "ready",
 		Subnet: "subnet-2", ExternalAddresses: []string{"198.18.0.9"}, Listeners: []resource.Listener{listener(80)}})
+}
+
+// twoPorts is theirs, with a listener of another port that uses the same target group.
+func twoPorts(w *world) {
+	theirs(w)
+	adoptable(w)
+	listeners := slices.Clone(w.balancers[0].Listeners)
+	other := listeners[0]
+	other.ID, other.Port = "443/tcp", 443
+	w.balancers[0].Listeners = append(listeners, other)
+	w.recount()
 }
 
 // shared is theirs, with a target group that another load balancer also uses.

@@ -414,6 +414,13 @@ update target group web-p80: 1 machines become 0
 update target group web-p443: 1 machines become 0
 update target group web-p443: target port 31000 becomes 30443, health check tcp :31000/healthz becomes tcp
   :30443/healthz`},
+		{hand: nodes("vm-a", "vm-b"), ask: "create-security-group=true max-connections=7", want: `
+update target group web-p80: 0 machines become 2
+update target group web-p443: 0 machines become 2
+create security group own
+update load balancer web: it gets the security groups of the Service
+update listener web-p80: connection limit 10000 becomes 7
+update listener web-p443: connection limit 10000 becomes 7`},
 	}}}
 }
 
@@ -535,6 +542,11 @@ update load balancer web: the delete-protection is no longer managed by this Ser
   longer managed by this Service, the security-groups is no longer managed by this Service`},
 			{hand: first(byHand), want: `
 AllowedSourcesKept: Port 80/TCP accepts connections from 192.0.2.0/24 only. This Service does not …`},
+		}},
+		{name: "a reserved IP was replaced", keeps: true, steps: []step{
+			{ask: "reserved-ip=one", want: "update load balancer web: reserved IP none becomes rip-one"},
+			{hand: first(func(lb *resource.LoadBalancer) { lb.ReservedIP = "rip-two" }), want: `
+update load balancer web: the reserved-ip is no longer managed by this Service`},
 		}},
 		{name: "a security group was taken away", keeps: true, steps: []step{
 			{ask: "security-groups=one", want: "update load balancer web: it gets the security groups of the Service"},
