@@ -165,7 +165,9 @@ func (d *difference) createBalancer(ports []*port) {
 // refuses to delete a target group that a listener uses.
 func (d *difference) surplus(o Observed) {
 	if len(o.Balancers) > 0 {
-		d.claimGroups(o)
+		if d.desired.adopted {
+			d.claimGroups(o)
+		}
 		d.surplusListeners(o.Balancers[0])
 		for _, younger := range o.Balancers[1:] {
 			d.deleteBalancer(younger, "the Service has an older one")
