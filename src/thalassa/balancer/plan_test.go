@@ -1,8 +1,8 @@
 package balancer
 
 import (
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -25,13 +25,11 @@ func ports(text string) func(*corev1.Service) {
 	return func(s *corev1.Service) {
 		s.Spec.Ports = nil
 		for _, one := range strings.Fields(text) {
-			number, nodePort, other := strings.Cut(one, ":")
-			number, protocol, _ := strings.Cut(number, "/")
-			var port, node int32
-			fmt.Sscan(number, &port)
-			made := service("web", port).Spec.Ports[0]
-			if fmt.Sscan(nodePort, &node); other {
-				made.NodePort = node
+			one, nodePort, other := strings.Cut(one, ":")
+			port, protocol, _ := strings.Cut(one, "/")
+			made := service("web", number(port)).Spec.Ports[0]
+			if other {
+				made.NodePort = number(nodePort)
 			}
 			if protocol != "" {
 				made.Name, made.Protocol = made.Name+"-"+strings.ToLower(protocol), corev1.Protocol(protocol)
@@ -39,6 +37,12 @@ func ports(text string) func(*corev1.Service) {
 			s.Spec.Ports = append(s.Spec.Ports, made)
 		}
 	}
+}
+
+// number returns a port as a number.
+func number(text string) int32 {
+	port, _ := strconv.ParseInt(text, 10, 32)
+	return int32(port)
 }
 
 func livesOfPorts() []life {
