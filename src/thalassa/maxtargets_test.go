@@ -239,29 +239,3 @@ func TestMaxTargetsAfterARestart(t *testing.T) {
 		}
 	})
 }
-
-// TestMaxTargetsOfManyJoins: if almost all targets change, the old ones stay while the new ones come.
-func TestMaxTargetsOfManyJoins(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		const services, nodes, joining = 20, 25, 475
-		large := newSubsetCluster(t, services, 1, nodes)
-		defer large.run(manyWorkers)()
-		<-time.After(time.Minute)
-
-		large.forget()
-		large.populateZones(nodes, joining)
-		<-time.After(7 * time.Second)
-		large.eachGroup(func(name string, targets []int) {
-			slices.Sort(targets)
-			if len(targets) < nodes || targets[nodes-1] != nodes-1 {
-				t.Errorf("not all 25 old targets of %s stay: %v", name, targets)
-			}
-		})
-		<-time.After(4 * untilSettled)
-		large.evenZones()
-		if _, writes := large.counted(); writes > 3*services {
-			t.Errorf("%d writes, want at most 3 for each of %d target groups", writes, services)
-		}
-	})
-}

@@ -320,3 +320,15 @@ func adoptable(w *world) {
 		w.balancers[0].Annotations[annotationAdoptable] = "k8s-test/shop/second"
 	}
 }
+
+// TestAdoptedInternal: an internal load balancer that is adopted serves at the address that it has.
+func TestAdoptedInternal(t *testing.T) {
+	w, web := newWorld(nil), asking(step{ask: "adopt=lb-theirs"})
+	theirs(&w)
+	adoptable(&w)
+	w.balancers[0].ExternalAddresses, w.balancers[0].InternalAddresses = nil, []string{"10.0.0.9"}
+	w.settle(t, web, w.compare)
+	if got := addressesOf(w.compare(web)); got != "10.0.0.9" {
+		t.Errorf("publishes %q, want 10.0.0.9", got)
+	}
+}
