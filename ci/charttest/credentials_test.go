@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/thalassa-cloud/thalassa-ccm/src/config"
+	"github.com/thalassa-cloud/thalassa-ccm/src/configfile"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
 	corev1 "k8s.io/api/core/v1"
 )
@@ -131,7 +131,7 @@ func TestPodKnowsItself(t *testing.T) {
 // TestCloudConfigIsThatOfTheProgram compares the values under cloudConfig, their
 // defaults and their bounds with the keys the program knows.
 func TestCloudConfigIsThatOfTheProgram(t *testing.T) {
-	entries, err := config.Describe(cloudconfig.Default(), cloudconfig.Keys())
+	entries, err := configfile.Describe(cloudconfig.Default(), cloudconfig.Keys())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,20 +150,20 @@ func TestCloudConfigIsThatOfTheProgram(t *testing.T) {
 			continue
 		}
 		switch entry.Type {
-		case config.TypeNumber:
+		case configfile.TypeNumber:
 			if s.Minimum != float64(entry.Rule.Min) || s.Maximum != float64(entry.Rule.Max) {
 				t.Errorf("%s is from %v to %v in the chart, want %d to %d", value, s.Minimum, s.Maximum, entry.Rule.Min,
 					entry.Rule.Max)
 			}
 			fallthrough
-		case config.TypeBool:
+		case configfile.TypeBool:
 			if strings.Contains(entry.Default, " ") { // the program has it in words, and the chart leaves the key out
 				entry.Default = fmt.Sprint(nil)
 			}
 			if fmt.Sprint(deflt) != entry.Default {
 				t.Errorf("%s has the default %v in the chart, want %s", value, deflt, entry.Default)
 			}
-		case config.TypeText:
+		case configfile.TypeText:
 			if deflt != "" && deflt != entry.Default {
 				t.Errorf("%s has the default %v in the chart, want %s or none", value, deflt, entry.Default)
 			}

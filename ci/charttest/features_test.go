@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/thalassa-cloud/thalassa-ccm/src/config"
+	"github.com/thalassa-cloud/thalassa-ccm/src/configfile"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -219,7 +219,7 @@ func TestWholeConfig(t *testing.T) {
 
 // TestWholeConfigExcludesKeys wants every key of the file to be refused beside a whole file, and no default to be.
 func TestWholeConfigExcludesKeys(t *testing.T) {
-	entries, err := config.Describe(cloudconfig.Default(), cloudconfig.Keys())
+	entries, err := configfile.Describe(cloudconfig.Default(), cloudconfig.Keys())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,8 +228,8 @@ func TestWholeConfigExcludesKeys(t *testing.T) {
 			continue
 		}
 		path := valueOf(entry.Path)
-		set := path + "=" + map[string]string{config.TypeNumber: "7", config.TypeText: "https://a",
-			config.TypeBool: "false"}[entry.Type]
+		set := path + "=" + map[string]string{configfile.TypeNumber: "7", configfile.TypeText: "https://a",
+			configfile.TypeBool: "false"}[entry.Type]
 		switch {
 		case entry.Default == "false":
 			set = path + "=true"
@@ -243,9 +243,9 @@ func TestWholeConfigExcludesKeys(t *testing.T) {
 			set = "cloudConfig.loadBalancer.drift=report"
 		case entry.Path == "loadBalancer.defaults":
 			set = "cloudConfig.loadBalancer.defaults.publish=ip"
-		case entry.Type == config.TypeMapping:
+		case entry.Type == configfile.TypeMapping:
 			set = path + ".a=b"
-		case entry.Type == config.TypeText && entry.Path != "endpoint":
+		case entry.Type == configfile.TypeText && entry.Path != "endpoint":
 			set = path + "=a"
 		}
 		got := sentences(t, refusal(t, minimal(t, whole(set)...)))

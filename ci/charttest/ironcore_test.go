@@ -12,14 +12,14 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/config"
+	"github.com/thalassa-cloud/thalassa-ccm/src/configfile"
 	ironcore "github.com/thalassa-cloud/thalassa-ccm/src/ironcore/cloudconfig"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
 )
 
 // TestValuesOfTheOtherCloudAreRefused: every value that one of the clouds does not use, with its name.
 func TestValuesOfTheOtherCloudAreRefused(t *testing.T) {
-	entries, err := config.Describe(ironcore.Default(), ironcore.Keys())
+	entries, err := configfile.Describe(ironcore.Default(), ironcore.Keys())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,8 +108,8 @@ func leaves(path string, values map[string]any) []string {
 }
 
 // keys returns the keys by their paths.
-func keys(all []config.Key) map[string]config.Key {
-	found := map[string]config.Key{}
+func keys(all []configfile.Key) map[string]configfile.Key {
+	found := map[string]configfile.Key{}
 	for _, key := range all {
 		found[key.Path] = key
 	}
@@ -119,8 +119,8 @@ func keys(all []config.Key) map[string]config.Key {
 // TestSharedKeysAreTheSame: one value of the chart is a key of both clouds only if both have the same default and the
 // same bounds. The exception is refused by the chart with IronCore.
 func TestSharedKeysAreTheSame(t *testing.T) {
-	describe := func(defaults any, all []config.Key) map[string]string {
-		entries, err := config.Describe(defaults, all)
+	describe := func(defaults any, all []configfile.Key) map[string]string {
+		entries, err := configfile.Describe(defaults, all)
 		if err != nil {
 			t.Fatal(err)
 		}

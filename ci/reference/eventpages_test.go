@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/checkout"
-	"github.com/thalassa-cloud/thalassa-ccm/src/recorder"
+	"github.com/thalassa-cloud/thalassa-ccm/src/event"
 )
 
 // eventPages is the folder of the pages.
@@ -50,7 +50,7 @@ func TestEventPages(t *testing.T) {
 	if len(normal) == 0 || len(warnings) == 0 {
 		t.Fatalf("%d reasons are Normal, %d are Warnings", len(normal), len(warnings))
 	}
-	if diff := cmp.Diff(warnings, recorder.Documented()); diff != "" {
+	if diff := cmp.Diff(warnings, event.Documented()); diff != "" {
 		t.Errorf("reasons that the recorder links (-code +recorder):\n%s", diff)
 	}
 	var pages, linked []string

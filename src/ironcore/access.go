@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/permission"
+	"github.com/thalassa-cloud/thalassa-ccm/src/rbac"
 )
 
 //go:embed permissions.json
@@ -16,7 +16,7 @@ var permissions []byte
 // checkAccess implements cloud.Cloud: the API of IronCore answers what the user of the kubeconfig may do. There is one
 // result for each resource. An API that does not answer is asked once.
 func (c *Cloud) checkAccess(ctx context.Context) []cloud.Access {
-	needed, err := permission.Parse(permissions)
+	needed, err := rbac.Parse(permissions)
 	if err != nil {
 		return []cloud.Access{{Action: "use the API of IronCore", Err: err}}
 	}
@@ -36,7 +36,7 @@ func (c *Cloud) checkAccess(ctx context.Context) []cloud.Access {
 }
 
 // accessTo asks about the verbs for one resource.
-func (c *Cloud) accessTo(ctx context.Context, needed []permission.Permission) cloud.Access {
+func (c *Cloud) accessTo(ctx context.Context, needed []rbac.Permission) cloud.Access {
 	var verbs, denied []string
 	found := cloud.Access{}
 	for _, one := range needed {

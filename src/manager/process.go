@@ -23,7 +23,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/build"
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/manager/lease"
-	"github.com/thalassa-cloud/thalassa-ccm/src/manager/probe"
+	"github.com/thalassa-cloud/thalassa-ccm/src/readyz"
 	"github.com/thalassa-cloud/thalassa-ccm/src/tracing/export"
 )
 
@@ -71,9 +71,9 @@ func newProcess(c *ccmconfig.CompletedConfig, masks masks, offered *cloud.Cloud,
 		metrics:     controllers.NewControllerManagerMetrics(componentName),
 	}
 	p.health = endpoints{
-		live:    probe.New("livez", p.watchdog),
-		healthy: probe.New("healthz", p.watchdog),
-		ready:   probe.New("readyz", healthz.NamedCheck("informer-sync", p.caches.synced), p.cloudCheck()),
+		live:    readyz.New("livez", p.watchdog),
+		healthy: readyz.New("healthz", p.watchdog),
+		ready:   readyz.New("readyz", healthz.NamedCheck("informer-sync", p.caches.synced), p.cloudCheck()),
 	}
 	return p, p.warm()
 }

@@ -27,7 +27,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/adapter"
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/recorder"
+	"github.com/thalassa-cloud/thalassa-ccm/src/event"
 )
 
 // patience bounds every wait of the tests. It is long, because it is only spent
@@ -285,7 +285,7 @@ func works(t *testing.T, env environment, build func(environment) (loop, error),
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	env.informers = informers.NewSharedInformerFactory(env.client, 0)
-	env.recorder = recorder.New(ctx, env.client, "manager-test")
+	env.recorder = event.NewRecorder(ctx, env.client, "manager-test")
 	made, err := build(env)
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 	_ "k8s.io/component-base/metrics/prometheus/version" // kubernetes_build_info
 	cmapp "k8s.io/controller-manager/app"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/manager/probe"
+	"github.com/thalassa-cloud/thalassa-ccm/src/readyz"
 )
 
 // configzName is the key of our settings in /configz, as in the library.
@@ -26,7 +26,7 @@ const serverGrace = 2 * time.Second
 
 // endpoints are the health endpoints of the process.
 type endpoints struct {
-	live, ready, healthy *probe.Checks
+	live, ready, healthy *readyz.Checks
 }
 
 // serve opens the secured port until stop closes. The returned channel closes when all requests have been answered.

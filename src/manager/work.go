@@ -16,8 +16,8 @@ import (
 	"k8s.io/component-base/metrics/prometheus/controllers"
 	"k8s.io/klog/v2"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/event"
 	"github.com/thalassa-cloud/thalassa-ccm/src/manager/lease"
-	"github.com/thalassa-cloud/thalassa-ccm/src/recorder"
 )
 
 const (
@@ -106,7 +106,7 @@ func (p *process) construct(ctx context.Context, client kubernetes.Interface, na
 	made, err := row.construct(environment{
 		cloud:     p.cloud,
 		client:    client,
-		recorder:  recorder.New(ctx, client, row.source),
+		recorder:  event.NewRecorder(ctx, client, row.source),
 		informers: p.caches,
 		settings:  p.settings,
 	})

@@ -10,8 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/list"
-	"github.com/thalassa-cloud/thalassa-ccm/src/permission"
+	"github.com/thalassa-cloud/thalassa-ccm/src/event"
+	"github.com/thalassa-cloud/thalassa-ccm/src/rbac"
 )
 
 // checkCloud checks what the credentials permit, and returns whether the cloud can be read.
@@ -48,7 +48,7 @@ func (d *doctor) checkAccess(action, onlyFor string, err error, unknown string) 
 	case unknown != "":
 		d.addOf("cloud-access", action, NotChecked, unknown+".", "")
 	case err != nil && onlyFor != "":
-		d.addOf("cloud-access", action, CheckWarning, list.Sentences(err.Error(), "Only "+onlyFor+" need it"),
+		d.addOf("cloud-access", action, CheckWarning, event.Sentences(err.Error(), "Only "+onlyFor+" need it"),
 			"If you use them, extend the permissions of the credentials.")
 	case err != nil:
 		d.addOf("cloud-access", action, CheckProblem, err.Error(), "Check the credentials and their permissions. See "+
@@ -70,12 +70,12 @@ func (d *doctor) checkPermissions(ctx context.Context) {
 			"in this cluster.", "")
 		return
 	}
-	needed, err := permission.Needed(inspection.OwnAccounts, d.runs)
+	needed, err := rbac.Needed(inspection.OwnAccounts, d.runs)
 	if err != nil {
 		d.add("permissions", NotChecked, err.Error(), "")
 		return
 	}
-	users, byUser := []string{}, map[string][]permission.Permission{}
+	users, byUser := []string{}, map[string][]rbac.Permission{}
 	for _, one := range needed {
 		user := d.userOf(one)
 		if !slices.Contains(users, user) {
@@ -92,7 +92,7 @@ func (d *doctor) checkPermissions(ctx context.Context) {
 // runs reports whether a part of the program runs.
 func (d *doctor) runs(part string) bool {
 	inspection := d.session.inspection
-	if part == permission.RemoveOrphans {
+	if part == rbac.RemoveOrphans {
 		return inspection.Cloud.LoadBalancers != nil && inspection.Cloud.LoadBalancerBehaviour.RemoveOrphans
 	}
 	return inspection.Runs(part)
@@ -102,7 +102,7 @@ func (d *doctor) runs(part string) bool {
 const ownUser = "the user of its kubeconfig"
 
 // userOf returns the user that needs a permission.
-func (d *doctor) userOf(needed permission.Permission) string {
+func (d *doctor) userOf(needed rbac.Permission) string {
 	account := d.session.workload.ServiceAccount
 	if account == "" {
 		account = "default"
@@ -117,7 +117,7 @@ func (d *doctor) userOf(needed permission.Permission) string {
 }
 
 // checkUser checks what one user may do.
-func (d *doctor) checkUser(ctx context.Context, user string, needed []permission.Permission) {
+func (d *doctor) checkUser(ctx context.Context, user string, needed []rbac.Permission) {
 	var missing []string
 	for _, one := range needed {
 		one = d.adapt(one)
@@ -146,13 +146,13 @@ func (d *doctor) checkUser(ctx context.Context, user string, needed []permission
 }
 
 // adapt returns a permission with the names of this installation. It has no resource if it is not needed here.
-func (d *doctor) adapt(one permission.Permission) permission.Permission {
+func (d *doctor) adapt(one rbac.Permission) rbac.Permission {
 	inspection := d.session.inspection
 	if one.Resource != "leases" {
 		return one
 	}
 	if !inspection.LeaderElection {
-		return permission.Permission{}
+		return rbac.Permission{}
 	}
 	one.Namespace = inspection.LeaseNamespace
 	if one.Name != "" {
@@ -162,7 +162,7 @@ func (d *doctor) adapt(one permission.Permission) permission.Permission {
 }
 
 // allowed asks whether a user may do something.
-func (d *doctor) allowed(ctx context.Context, user string, one permission.Permission) (bool, error) {
+func (d *doctor) allowed(ctx context.Context, user string, one rbac.Permission) (bool, error) {
 	resource, subresource, _ := strings.Cut(one.Resource, "/")
 	asked := &authorizationv1.ResourceAttributes{Namespace: one.Namespace, Verb: one.Verb, Group: one.Group,
 		Resource: resource, Subresource: subresource, Name: one.Name}

@@ -18,7 +18,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/list"
+	"github.com/thalassa-cloud/thalassa-ccm/src/event"
 	"github.com/thalassa-cloud/thalassa-ccm/src/plugin/workload"
 )
 
@@ -97,7 +97,7 @@ func (d *doctor) checkWorkload(ctx context.Context) bool {
 // checkPods checks whether the pods are ready, and says why not.
 func (d *doctor) checkPods(ctx context.Context, of *workload.Workload) {
 	text := fmt.Sprintf("%d of %s ready.", of.Ready, count(int(of.Desired), "pod"))
-	text = list.Sentences(append([]string{text}, d.podReasons(ctx, of)...)...)
+	text = event.Sentences(append([]string{text}, d.podReasons(ctx, of)...)...)
 	next := fmt.Sprintf("See kubectl -n %s describe pods, and their log.", of.Namespace)
 	switch {
 	case of.Desired == 0:

@@ -14,8 +14,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service"
-	"github.com/thalassa-cloud/thalassa-ccm/src/list"
-	"github.com/thalassa-cloud/thalassa-ccm/src/recorder"
+	"github.com/thalassa-cloud/thalassa-ccm/src/event"
 )
 
 // checkNodes checks all Nodes. Those without problems are only counted.
@@ -56,7 +55,7 @@ const syncFailed = "SyncLoadBalancerFailed"
 
 // nextOf returns the next step after a reason: to read the page about it, or another one if it has none.
 func nextOf(reason, otherwise string) string {
-	if page := recorder.Page(reason); page != "" {
+	if page := event.Page(reason); page != "" {
 		return "See " + page
 	}
 	return otherwise
@@ -107,10 +106,10 @@ func (d *doctor) checkService(planned ServicePlan, event string) {
 	switch {
 	case planned.Error != "":
 		add("It is not known what has to change", CheckProblem,
-			list.Sentences("It is not known what has to change: "+planned.Error, event), nextOf(syncFailed, ""))
+			event.Sentences("It is not known what has to change: "+planned.Error, event), nextOf(syncFailed, ""))
 	case planned.Refused != "" && len(planned.Notices) == 0:
 		add("It cannot be brought in line now", CheckProblem,
-			list.Sentences("It cannot be brought in line now: "+planned.Refused, event), nextOf(syncFailed, ""))
+			event.Sentences("It cannot be brought in line now: "+planned.Refused, event), nextOf(syncFailed, ""))
 	case len(planned.Operations) > 0:
 		add("Writes to the cloud would bring it in line", CheckWarning, count(len(planned.Operations), "write")+
 			" to the cloud would bring it in line."+event,

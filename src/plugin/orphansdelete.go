@@ -19,7 +19,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service"
-	"github.com/thalassa-cloud/thalassa-ccm/src/list"
+	"github.com/thalassa-cloud/thalassa-ccm/src/event"
 	"github.com/thalassa-cloud/thalassa-ccm/src/plugin/terminal"
 )
 
@@ -252,7 +252,7 @@ func (s *settings) deleteAll(ctx context.Context, from *session, orphans []Orpha
 		if err := d.run(ctx, one); err != nil {
 			result.Error = err.Error()
 		}
-		result.Deleted, result.Left = result.Error == "", list.Sentences(events.warnings...)
+		result.Deleted, result.Left = result.Error == "", event.Sentences(events.warnings...)
 		results = append(results, result)
 	}
 	return results

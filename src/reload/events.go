@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/recorder"
+	"github.com/thalassa-cloud/thalassa-ccm/src/event"
 )
 
 // RecordEvents writes events until ctx ends, as soon as there is a client for the API server, which may not answer at
@@ -14,7 +14,7 @@ func (r *Reloader[T]) RecordEvents(ctx context.Context, clients cloud.Clients, c
 		// The manager's builder waits until it has a client, or the process ends.
 		client := clients.ClientOrDie(component)
 		if client != nil && ctx.Err() == nil {
-			r.RecordTo(recorder.New(ctx, client, component))
+			r.RecordTo(event.NewRecorder(ctx, client, component))
 		}
 	}()
 }

@@ -18,7 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/budget/benchtest"
-	"github.com/thalassa-cloud/thalassa-ccm/src/config"
+	"github.com/thalassa-cloud/thalassa-ccm/src/configfile"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
@@ -169,7 +169,7 @@ func newExternalServicesCluster(b *testing.B, size clusterSize) externalServices
 	l.credentials = secret.Credentials{ClientID: emulator.DefaultClientID, ClientSecret: emulator.DefaultClientSecret}
 	l.config.Organisation, l.config.VPCIdentity, l.config.Cluster, l.config.Endpoint = emulator.DefaultOrganisationSlug,
 		emulator.DefaultVPC, "k8s-test", cloud.URL
-	l.config.API = config.API{CallTimeout: 600, RequestsPerSecond: 100_000, Burst: 100_000}
+	l.config.API = configfile.API{CallTimeout: 600, RequestsPerSecond: 100_000, Burst: 100_000}
 	l.config.LoadBalancer.MaxTargets = size.maxTargets
 	l.restart()
 	m := externalServicesCluster{newServicesCluster(l), scale, cloud.Machines[size.nodes:]}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/config"
+	"github.com/thalassa-cloud/thalassa-ccm/src/configfile"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chartvalues"
 )
@@ -18,13 +18,13 @@ func TestCloudConfigRules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	entries, err := config.Describe(cloudconfig.Default(), cloudconfig.Keys())
+	entries, err := configfile.Describe(cloudconfig.Default(), cloudconfig.Keys())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, entry := range entries {
 		found := rules["cloudConfig."+entry.Path]
-		if entry.Type == config.TypeNumber && (found["minimum"] != entry.Rule.Min ||
+		if entry.Type == configfile.TypeNumber && (found["minimum"] != entry.Rule.Min ||
 			found["maximum"] != entry.Rule.Max) {
 			t.Errorf("%s: %v, want %d to %d", entry.Path, found, entry.Rule.Min, entry.Rule.Max)
 		}
@@ -32,12 +32,12 @@ func TestCloudConfigRules(t *testing.T) {
 		if slices.Contains(saidInWords(), "cloudConfig."+entry.Path) {
 			continue
 		}
-		if entry.Type == config.TypeText && entry.Rule.Pattern != "" &&
+		if entry.Type == configfile.TypeText && entry.Rule.Pattern != "" &&
 			(!strings.Contains(pattern, entry.Rule.Pattern) || orEmpty(pattern) != pattern) {
 			t.Errorf("%s: pattern %q, want one that contains %q and matches empty text", entry.Path, pattern,
 				entry.Rule.Pattern)
 		}
-		if entry.Type == config.TypeMapping && ((found["patternProperties"] == nil && found["properties"] == nil) ||
+		if entry.Type == configfile.TypeMapping && ((found["patternProperties"] == nil && found["properties"] == nil) ||
 			found["additionalProperties"] != false) {
 			t.Errorf("%s: %v, want rules of keys and values", entry.Path, found)
 		}

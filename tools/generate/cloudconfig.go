@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/config"
+	"github.com/thalassa-cloud/thalassa-ccm/src/configfile"
 	ironcoreconfig "github.com/thalassa-cloud/thalassa-ccm/src/ironcore/cloudconfig"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
@@ -15,7 +15,7 @@ import (
 type configured struct {
 	cloud    string
 	defaults any // a configuration
-	keys     []config.Key
+	keys     []configfile.Key
 	schema   func() ([]byte, error)
 	// page and schemaFile are the files of the reference page and of the JSON schema.
 	page, schemaFile string
@@ -45,7 +45,7 @@ func configuredClouds() []configured {
 func cloudConfigPages(of configured) Generator {
 	return Generator{Name: "cloud-config of " + of.cloud, Files: func(context.Context, string) (map[string][]byte,
 		error) {
-		entries, err := config.Describe(of.defaults, of.keys)
+		entries, err := configfile.Describe(of.defaults, of.keys)
 		if err != nil {
 			return nil, err
 		}
@@ -128,7 +128,7 @@ Editors can check and complete the file with its [JSON schema](cloud-config-iron
 `
 
 // renderConfig writes a table for the keys at the top, and one for each section.
-func renderConfig(of configured, entries []config.Entry) string {
+func renderConfig(of configured, entries []configfile.Entry) string {
 	var page strings.Builder
 	page.WriteString(of.introduction)
 	for i, section := range sections(entries) {
@@ -154,11 +154,11 @@ func renderConfig(of configured, entries []config.Entry) string {
 // section is the keys below one key.
 type section struct {
 	name, heading string
-	entries       []config.Entry
+	entries       []configfile.Entry
 }
 
 // sections cuts the entries where the first part of their path changes; keys without a section come first.
-func sections(entries []config.Entry) []section {
+func sections(entries []configfile.Entry) []section {
 	found := []section{{heading: "Top level"}}
 	for _, entry := range entries {
 		name, _, nested := strings.Cut(entry.Path, ".")
@@ -176,7 +176,7 @@ func sections(entries []config.Entry) []section {
 }
 
 // deflt is what a table says about the default: a value as code, anything else in words.
-func deflt(entry config.Entry) string {
+func deflt(entry configfile.Entry) string {
 	switch {
 	case entry.Required:
 		return "required"
@@ -189,7 +189,7 @@ func deflt(entry config.Entry) string {
 }
 
 // variables are the rows of the environment's table, in the order of the keys.
-func variables(entries []config.Entry) []string {
+func variables(entries []configfile.Entry) []string {
 	keys := map[string][]string{}
 	var order []string
 	for _, entry := range entries {

@@ -10,22 +10,22 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/config"
+	"github.com/thalassa-cloud/thalassa-ccm/src/configfile"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa"
 	"sigs.k8s.io/yaml"
 )
 
 func TestConfigPage(t *testing.T) {
-	entry := func(path, typ string, k config.Key) config.Entry {
+	entry := func(path, typ string, k configfile.Key) configfile.Entry {
 		k.Path, k.Effect, k.Example, k.Since = path, "Does "+path+".", "x", "1.2.3"
-		return config.Entry{Key: k, Type: typ}
+		return configfile.Entry{Key: k, Type: typ}
 	}
 	page := renderConfig(configured{introduction: "Begin.\n\n", ending: "End.\n",
-		notes: map[string]string{"one": "Note.\n\n"}}, []config.Entry{
-		entry("name", config.TypeText, config.Key{Required: true, Environment: "NAME"}),
-		entry("one.a", config.TypeNumber, config.Key{Default: "5", Rule: config.Whole(1, 9, "")}),
-		entry("other", config.TypeText, config.Key{Default: "what name says", Environment: "NAME"}),
-		entry("one.b.c", config.TypeText, config.Key{}),
+		notes: map[string]string{"one": "Note.\n\n"}}, []configfile.Entry{
+		entry("name", configfile.TypeText, configfile.Key{Required: true, Environment: "NAME"}),
+		entry("one.a", configfile.TypeNumber, configfile.Key{Default: "5", Rule: configfile.Whole(1, 9, "")}),
+		entry("other", configfile.TypeText, configfile.Key{Default: "what name says", Environment: "NAME"}),
+		entry("one.b.c", configfile.TypeText, configfile.Key{}),
 	})
 	for _, want := range []string{
 		"Begin.\n\n## Top level\n\n|",
@@ -43,7 +43,7 @@ func TestConfigPage(t *testing.T) {
 
 // TestConfigPageWithoutEnvironment: a cloud without variables has no table of them.
 func TestConfigPageWithoutEnvironment(t *testing.T) {
-	page := renderConfig(configured{}, []config.Entry{{Key: config.Key{Path: "name"}, Type: config.TypeText}})
+	page := renderConfig(configured{}, []configfile.Entry{{Key: configfile.Key{Path: "name"}, Type: configfile.TypeText}})
 	if strings.Contains(page, "Environment") || strings.HasSuffix(page, "\n\n") {
 		t.Errorf("page %q", page)
 	}

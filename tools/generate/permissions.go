@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/cloud-provider/names"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/permission"
+	"github.com/thalassa-cloud/thalassa-ccm/src/rbac"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/chart"
 )
 
@@ -45,8 +45,8 @@ func permissionParts() map[string]string {
 		names.CloudNodeLifecycleController: "controllers: {cloud-node-lifecycle-controller: true}",
 		names.ServiceLBController:          "controllers: {service-lb-controller: true}",
 		names.NodeRouteController:          "cloudConfig: {routes: {enabled: true}}",
-		permission.NodeIPAM:                "allocateNodeCIDRs: {enabled: true}",
-		permission.RemoveOrphans: "controllers: {service-lb-controller: true}\n" +
+		rbac.NodeIPAM:                      "allocateNodeCIDRs: {enabled: true}",
+		rbac.RemoveOrphans: "controllers: {service-lb-controller: true}\n" +
 			"cloudConfig: {loadBalancer: {removeOrphans: true}}",
 	}
 }
@@ -56,7 +56,7 @@ func permissionParts() map[string]string {
 func permissions() Generator {
 	return Generator{Name: "permissions", Files: func(ctx context.Context, root string) (map[string][]byte, error) {
 		made := map[string][]byte{}
-		var all []permission.Permission
+		var all []rbac.Permission
 		opened, err := chart.Open(filepath.Join(root, filepath.FromSlash(chartFolder("thalassa-ccm"))))
 		if err != nil {
 			return nil, err
@@ -86,7 +86,7 @@ func permissions() Generator {
 }
 
 // programPermissions returns what each part of the program needs.
-func programPermissions(ctx context.Context, opened *chart.Opened, accounts bool) ([]permission.Permission, error) {
+func programPermissions(ctx context.Context, opened *chart.Opened, accounts bool) ([]rbac.Permission, error) {
 	values := strings.ReplaceAll(permissionValues, "ACCOUNTS", fmt.Sprint(accounts))
 	process, err := rolePermissions(ctx, opened, values)
 	if err != nil {
@@ -103,7 +103,7 @@ func programPermissions(ctx context.Context, opened *chart.Opened, accounts bool
 			return nil, err
 		}
 		for _, one := range found {
-			known := slices.Contains(process, one) || part == permission.RemoveOrphans && slices.Contains(service, one)
+			known := slices.Contains(process, one) || part == rbac.RemoveOrphans && slices.Contains(service, one)
 			if one.Part = part; !known {
 				all = append(all, one)
 			}
@@ -117,7 +117,7 @@ func programPermissions(ctx context.Context, opened *chart.Opened, accounts bool
 
 // rolePermissions returns what the chart's roles permit with these values, which are merged. Without accounts of its
 // cloud: their names depend on the cloud, and they only create events.
-func rolePermissions(ctx context.Context, opened *chart.Opened, values ...string) ([]permission.Permission, error) {
+func rolePermissions(ctx context.Context, opened *chart.Opened, values ...string) ([]rbac.Permission, error) {
 	merged := chartutil.Values{}
 	for _, text := range values {
 		more, err := chartutil.ReadValues([]byte(text))
@@ -132,14 +132,14 @@ func rolePermissions(ctx context.Context, opened *chart.Opened, values ...string
 		return nil, err
 	}
 	found, err := permissionsIn(manifest)
-	return slices.DeleteFunc(found, func(p permission.Permission) bool {
+	return slices.DeleteFunc(found, func(p rbac.Permission) bool {
 		return strings.HasPrefix(cmp.Or(p.Account, p.Name), "cloud-provider-")
 	}), err
 }
 
 // permissionsIn returns what the roles in a manifest permit. The name of a role ends with that of its account.
-func permissionsIn(manifest string) ([]permission.Permission, error) {
-	var found []permission.Permission
+func permissionsIn(manifest string) ([]rbac.Permission, error) {
+	var found []rbac.Permission
 	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(manifest), len(manifest))
 	for {
 		var one rbacv1.ClusterRole // or a Role, which has the same fields
@@ -159,8 +159,8 @@ func permissionsIn(manifest string) ([]permission.Permission, error) {
 	}
 }
 
-func expandRule(rule rbacv1.PolicyRule, account, namespace string) []permission.Permission {
-	var found []permission.Permission
+func expandRule(rule rbacv1.PolicyRule, account, namespace string) []rbac.Permission {
+	var found []rbac.Permission
 	objects := rule.ResourceNames
 	if len(objects) == 0 {
 		objects = []string{""}
@@ -169,7 +169,7 @@ func expandRule(rule rbacv1.PolicyRule, account, namespace string) []permission.
 		for _, resource := range rule.Resources {
 			for _, verb := range rule.Verbs {
 				for _, name := range objects {
-					found = append(found, permission.Permission{Account: account, Verb: verb, Group: group,
+					found = append(found, rbac.Permission{Account: account, Verb: verb, Group: group,
 						Resource: resource, Namespace: namespace, Name: name})
 				}
 			}
@@ -179,7 +179,7 @@ func expandRule(rule rbacv1.PolicyRule, account, namespace string) []permission.
 }
 
 // encodePermissions writes one permission on each line, sorted.
-func encodePermissions(all []permission.Permission) ([]byte, error) {
+func encodePermissions(all []rbac.Permission) ([]byte, error) {
 	lines := make([]string, len(all))
 	for i, one := range all {
 		line, err := json.Marshal(one)

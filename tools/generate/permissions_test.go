@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/cloud-provider/names"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/permission"
+	"github.com/thalassa-cloud/thalassa-ccm/src/rbac"
 	"github.com/thalassa-cloud/thalassa-ccm/tools/repo/repotest"
 )
 
@@ -16,19 +16,19 @@ func TestPermissions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := permission.Parse(made[permissionFile])
+	all, err := rbac.Parse(made[permissionFile])
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []permission.Permission{
+	for _, want := range []rbac.Permission{
 		{Group: "coordination.k8s.io", Resource: "leases", Verb: "update", Namespace: "kube-system",
 			Name: "cloud-controller-manager"},
 		{Part: names.CloudNodeController, Resource: "nodes/status", Verb: "patch"},
 		{Part: names.CloudNodeLifecycleController, Resource: "nodes", Verb: "delete"},
 		{Part: names.ServiceLBController, Group: "discovery.k8s.io", Resource: "endpointslices", Verb: "watch"},
 		{Part: names.NodeRouteController, Resource: "nodes/status", Verb: "patch"},
-		{Part: permission.NodeIPAM, Accounts: true, Account: "node-controller", Resource: "nodes", Verb: "list"},
-		{Part: permission.RemoveOrphans, Accounts: true, Account: "service-controller", Resource: "services",
+		{Part: rbac.NodeIPAM, Accounts: true, Account: "node-controller", Resource: "nodes", Verb: "list"},
+		{Part: rbac.RemoveOrphans, Accounts: true, Account: "service-controller", Resource: "services",
 			Verb: "list"},
 	} {
 		if !slices.Contains(all, want) {
@@ -36,15 +36,15 @@ func TestPermissions(t *testing.T) {
 		}
 	}
 	for _, one := range all {
-		if one.Part == permission.NodeIPAM && one.Resource == "services" || one.Account == "cloud-provider-thalassa" {
+		if one.Part == rbac.NodeIPAM && one.Resource == "services" || one.Account == "cloud-provider-thalassa" {
 			t.Errorf("the list contains %+v", one)
 		}
 	}
-	ironcore, err := permission.Parse(made[ironcorePermissionFile])
+	ironcore, err := rbac.Parse(made[ironcorePermissionFile])
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := permission.Permission{Group: "networking.ironcore.dev", Resource: "loadbalancers", Verb: "create",
+	want := rbac.Permission{Group: "networking.ironcore.dev", Resource: "loadbalancers", Verb: "create",
 		Namespaced: true}
 	if !slices.Contains(ironcore, want) {
 		t.Errorf("the list of IronCore lacks %+v", want)

@@ -24,9 +24,9 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/priorityqueue"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool"
+	"github.com/thalassa-cloud/thalassa-ccm/src/event"
 )
 
 // queueName is that of the node controller of k8s.io/cloud-provider, so the queue's metrics have the same labels.

@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
+	"github.com/thalassa-cloud/thalassa-ccm/src/event"
 )
 
 // reasonSynced is a reason of the node controller of k8s.io/cloud-provider, too.

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/controller/gauge"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool"
 )
 
 // subsystem begins the names of this controller's metrics, as it does in the library.
@@ -35,9 +35,9 @@ func newMetrics(c *Controller) *metrics {
 		latest: prometheus.NewGauge(prometheus.GaugeOpts{Subsystem: subsystem, Name: "resync_timestamp_seconds",
 			Help: "Time at which the last complete check of all Nodes ended, as a Unix timestamp in seconds. 0 " +
 				"before the first check."}),
-		waiting: gauge.Total(subsystem+"_uninitialised", "Number of Nodes that are not initialised.",
+		waiting: workerpool.NewTotal(subsystem+"_uninitialised", "Number of Nodes that are not initialised.",
 			c.uninitialised),
-		reasons: gauge.New(subsystem+"_problems", "Number of Nodes that could not be updated completely, by the "+
+		reasons: workerpool.NewGauge(subsystem+"_problems", "Number of Nodes that could not be updated completely, by the "+
 			"reason of their event.", "reason", c.warnings.Reasons),
 		untainted: delay("cloud_provider_taint_removal_delay_seconds",
 			"Time from the creation of a Node until the taint for uninitialised Nodes was removed, in seconds."),

@@ -12,7 +12,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/list"
+	"github.com/thalassa-cloud/thalassa-ccm/src/event"
 	"github.com/thalassa-cloud/thalassa-ccm/src/tracing"
 )
 
@@ -82,7 +82,7 @@ func (c *Controller) sync(ctx context.Context, node *corev1.Node) error {
 // are not reported.
 func refused(err error) error {
 	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
-		return &cloud.MachineProblem{Reason: reasonNotWritten, Message: list.Sentences(
+		return &cloud.MachineProblem{Reason: reasonNotWritten, Message: event.Sentences(
 			"The API server refused the update of this Node: "+err.Error(),
 			"Check the roles of the cloud controller manager, admission policies and webhooks")}
 	}

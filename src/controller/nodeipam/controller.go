@@ -27,8 +27,8 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool"
+	"github.com/thalassa-cloud/thalassa-ccm/src/event"
 	"github.com/thalassa-cloud/thalassa-ccm/src/tracing"
 )
 

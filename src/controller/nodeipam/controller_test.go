@@ -19,7 +19,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
+	"github.com/thalassa-cloud/thalassa-ccm/src/event"
 )
 
 // TestNodesGetNetworks: Nodes get networks of both IP families, once, in one write each. Existing networks do not

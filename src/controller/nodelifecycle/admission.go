@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/list"
+	"github.com/thalassa-cloud/thalassa-ccm/src/event"
 )
 
 // Messages about Nodes that are not deleted.
@@ -135,5 +135,5 @@ func nodeNames(subjects []*subject) string {
 	for _, s := range subjects {
 		names = append(names, s.node.Name)
 	}
-	return list.Short(names)
+	return event.Names(names)
 }

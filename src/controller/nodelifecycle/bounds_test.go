@@ -14,8 +14,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/adapter"
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
-	"github.com/thalassa-cloud/thalassa-ccm/src/list"
+	"github.com/thalassa-cloud/thalassa-ccm/src/event"
 )
 
 // TestCanariesWithoutMachine: one or several ready Nodes whose machines the cloud denies do not block the removal of
@@ -135,11 +134,11 @@ func TestManyEvents(t *testing.T) {
 // TestNodeNames: an event contains a limited number of names, and the number of all.
 func TestNodeNames(t *testing.T) {
 	var subjects []*subject
-	for _, name := range numbered(list.Max + 2) {
+	for _, name := range numbered(event.MaxNames + 2) {
 		subjects = append(subjects, &subject{node: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}})
 	}
-	all := strings.Join(numbered(list.Max), ", ")
-	if got := nodeNames(subjects[:list.Max]); got != all {
+	all := strings.Join(numbered(event.MaxNames), ", ")
+	if got := nodeNames(subjects[:event.MaxNames]); got != all {
 		t.Errorf("all that there is room for: %s", got)
 	}
 	if got, want := nodeNames(subjects), all+" and 2 more"; got != want {

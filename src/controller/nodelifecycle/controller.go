@@ -22,8 +22,8 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool"
+	"github.com/thalassa-cloud/thalassa-ccm/src/event"
 )
 
 // Options are what a Controller is made from.

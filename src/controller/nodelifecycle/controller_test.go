@@ -13,7 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
+	"github.com/thalassa-cloud/thalassa-ccm/src/event"
 )
 
 // TestNodeWithoutMachineIsDeleted: a Node is deleted within a grace period and two passes, with two lists, one

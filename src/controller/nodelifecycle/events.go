@@ -6,7 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
+	"github.com/thalassa-cloud/thalassa-ccm/src/event"
 )
 
 // Reasons of events that the lifecycle controller of k8s.io/cloud-provider has, too.

@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/patch"
+	"github.com/thalassa-cloud/thalassa-ccm/src/event"
 )
 
 // TestNodeRegisteredAgain: a Node that is registered again at the moment of its removal is kept.

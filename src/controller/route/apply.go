@@ -13,8 +13,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
-	"github.com/thalassa-cloud/thalassa-ccm/src/list"
+	"github.com/thalassa-cloud/thalassa-ccm/src/event"
 	"github.com/thalassa-cloud/thalassa-ccm/src/tracing"
 )
 
@@ -130,7 +129,7 @@ func problemOf(o *operation, err error) event.Warning {
 	}
 	return problem(reason,
 		"Could not create the route to %s via %s in route table %s: %s", o.route.Destination, o.route.Gateway,
-		o.table.Name, list.Sentences(err.Error(), "It is retried automatically"))
+		o.table.Name, event.Sentences(err.Error(), "It is retried automatically"))
 }
 
 // removeRoutes deletes routes that are not needed. A table that is not used any more keeps its routes until those in

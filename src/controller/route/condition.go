@@ -15,8 +15,8 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/patch"
+	"github.com/thalassa-cloud/thalassa-ccm/src/event"
 )
 
 // Reasons of the condition NetworkUnavailable, as in k8s.io/cloud-provider.

@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/cloud-provider/api"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/patch"
+	"github.com/thalassa-cloud/thalassa-ccm/src/event"
 )
 
 // writeCondition writes a Node's condition as another client does, such as a network plugin.

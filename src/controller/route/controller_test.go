@@ -20,7 +20,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
+	"github.com/thalassa-cloud/thalassa-ccm/src/event"
 )
 
 const unavailable, created = "True NoRouteCreated", "False RouteCreated"

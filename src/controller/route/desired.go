@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/nodeipam"
+	"github.com/thalassa-cloud/thalassa-ccm/src/event"
 )
 
 // desiredRoute is a route that a Node needs in every table that is used.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
+	"github.com/thalassa-cloud/thalassa-ccm/src/event"
 )
 
 // TestTableRefusesAllWrites: a table that refuses all writes gets one of each kind at a time, at growing intervals, for

@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/nodeipam"
+	"github.com/thalassa-cloud/thalassa-ccm/src/event"
 )
 
 // withSizeLimit runs a test in a cluster whose Nodes may have a /20, with a shared and with an exclusive table.

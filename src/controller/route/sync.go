@@ -14,8 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/controller/event"
-	"github.com/thalassa-cloud/thalassa-ccm/src/list"
+	"github.com/thalassa-cloud/thalassa-ccm/src/event"
 )
 
 // sync compares the routes once and writes what differs. The error is that they could not be compared; in that case
@@ -166,7 +165,7 @@ func (c *Controller) reportError(nodes []*corev1.Node, err error) {
 		}
 		missing++
 		c.events.Record(c.recorder, node, []event.Warning{problem(reasonUnknown,
-			"The existing routes are unknown: %s", list.Sentences(err.Error(), "It is retried automatically"))})
+			"The existing routes are unknown: %s", event.Sentences(err.Error(), "It is retried automatically"))})
 	}
 	c.metrics.missing.Set(float64(missing))
 }
@@ -187,7 +186,7 @@ func (c *Controller) reportRestored(p plan) {
 }
 
 func (c *Controller) reportRestoredIn(table string, lost []cloud.Route) {
-	if len(lost) <= list.Max {
+	if len(lost) <= event.MaxNames {
 		for _, r := range lost {
 			c.recorder.Eventf(r.Node, corev1.EventTypeWarning, reasonRestored,
 				"The route to %s in route table %s was deleted by another program or user. It is created again, "+
@@ -208,5 +207,5 @@ func shortList[T any](all []T, text func(T) string) string {
 	for _, one := range all {
 		texts = append(texts, text(one))
 	}
-	return list.Short(slices.Sorted(slices.Values(texts)))
+	return event.Names(slices.Sorted(slices.Values(texts)))
 }

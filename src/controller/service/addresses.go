@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/list"
+	"github.com/thalassa-cloud/thalassa-ccm/src/event"
 )
 
 // withValidAddresses returns the comparison with the addresses that the API server accepts, in their canonical
@@ -34,10 +34,10 @@ func withValidAddresses(found cloud.Comparison) cloud.Comparison {
 	slices.Sort(invalid)
 	invalid = slices.Compact(invalid)
 	found.Notices = append(slices.Clone(found.Notices), cloud.Notice{Topic: cloud.Settings,
-		Reason: reasonAddressInvalid, Message: fmt.Sprintf(textAddressInvalid, list.Short(invalid))})
+		Reason: reasonAddressInvalid, Message: fmt.Sprintf(textAddressInvalid, event.Names(invalid))})
 	if len(valid) == 0 && found.Refused == nil {
 		found.Refused = cloud.Reason{Reported: true,
-			Err: errors.New("the load balancer has no address that can be published: " + list.Short(invalid))}
+			Err: errors.New("the load balancer has no address that can be published: " + event.Names(invalid))}
 	}
 	return found
 }

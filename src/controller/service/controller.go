@@ -5,7 +5,7 @@
 // the queue, computes its desired state from the current nodes and endpoints, requests the diff from the provider, and
 // applies it:
 //
-//	Service, node, EndpointSlice changes ─► queue ─► role ─► Diff ─► Apply ─► status, conditions, events
+//	Service, node, EndpointSlice changes ─► queue ─► phase ─► Diff ─► Apply ─► status, conditions, events
 //	      every drift period, one set of lists ─┘
 //
 // No worker waits for the cloud, and no two workers reconcile the same Service. A Service without differences causes

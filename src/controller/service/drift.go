@@ -103,8 +103,8 @@ func (c *Controller) findOrphans(ctx context.Context) error {
 // enqueueLeftovers queues a Service that needs no load balancer but still has objects in the cloud, although its
 // finalizer was removed.
 func (c *Controller) enqueueLeftovers(service *corev1.Service) {
-	role := roleOf(c.behaviour, service, false)
-	if role == roleManaged || role == roleDeleting || c.states.has(keyOf(service)) {
+	phase := phaseOf(c.behaviour, service, false)
+	if phase == phaseManaged || phase == phaseDeleting || c.states.has(keyOf(service)) {
 		return
 	}
 	s := c.states.get(keyOf(service))

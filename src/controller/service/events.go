@@ -12,7 +12,7 @@ import (
 	"k8s.io/cloud-provider/service/helpers"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/list"
+	"github.com/thalassa-cloud/thalassa-ccm/src/event"
 )
 
 // reportOnce records an event, unless there was an event with the same reason and object since the load balancer was
@@ -82,7 +82,7 @@ func targetNotices(req request) []cloud.Notice {
 	switch t := req.targets; {
 	case t.LastResort:
 		add(reasonEndpointsExcluded, fmt.Sprintf(textEndpointsExcluded, corev1.LabelNodeExcludeBalancers,
-			list.Short(cloud.NodesOf(t.Serving))))
+			event.Names(cloud.NodesOf(t.Serving))))
 	case noEndpoints(t.NotKnown) != "":
 		// The pods of a new Service need some time until they are ready.
 		if len(req.service.Status.LoadBalancer.Ingress) > 0 {
@@ -129,7 +129,7 @@ func (r *reconciler) reportDeleting(s *serviceState, service *corev1.Service, re
 // objects that stay in the cloud. Uncertain is the provider's message about objects that may be unmanaged.
 func (r *reconciler) reportDeleted(s *serviceState, service *corev1.Service, uncertain string) {
 	r.reportDue(s, service)
-	if left := list.Sentences(append([]string{uncertain}, s.due.left...)...); left != "" {
+	if left := event.Sentences(append([]string{uncertain}, s.due.left...)...); left != "" {
 		r.recorder.Event(service, corev1.EventTypeWarning, reasonLeft, left)
 	}
 }
@@ -159,7 +159,7 @@ func (r *reconciler) reportDrift(s *serviceState, service *corev1.Service, plan 
 // reportNotRepaired records an event about drift that is not reverted, and why.
 func (r *reconciler) reportNotRepaired(s *serviceState, service *corev1.Service, object, why string) {
 	r.reportOnce(s, service, object, reasonNotRepaired, textNotRepaired,
-		list.Sentences(why, "It is retried automatically"))
+		event.Sentences(why, "It is retried automatically"))
 }
 
 // reportAddresses records an event if the status of the Service has other addresses than the load balancer. The

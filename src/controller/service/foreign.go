@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/list"
+	"github.com/thalassa-cloud/thalassa-ccm/src/event"
 )
 
 // foreignSet contains the objects in the cloud that have the key of this cluster and the UID of another one.
@@ -101,7 +101,7 @@ func Doubt(ctx context.Context, identity cloud.ClusterIdentity, objects []cloud.
 		return ""
 	}
 	return "they may belong to another cluster: they do not have the UID of this one, and these running machines, " +
-		"which are no Nodes of this one, are their targets: " + list.Short(machines)
+		"which are no Nodes of this one, are their targets: " + event.Names(machines)
 }
 
 // withoutNode returns the machines that no Node has.

@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/controller/gauge"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool"
 	"github.com/thalassa-cloud/thalassa-ccm/src/tracing"
 )
 
@@ -161,16 +161,16 @@ func (m *metrics) collectFrom(c *Controller) {
 		}
 	}
 	m.counts = []prometheus.Collector{
-		gauge.New(subsystem+"_load_balancers", "Number of Services, by the state of their load balancer as the cloud "+
+		workerpool.NewGauge(subsystem+"_load_balancers", "Number of Services, by the state of their load balancer as the cloud "+
 			"names it. \"none\" if there is no load balancer. At most 20 states, and \"other\" for more.", "state",
 			c.states.byState),
-		gauge.New(subsystem+"_orphans", "Number of objects in the cloud that belong to Services that do not exist any "+
+		workerpool.NewGauge(subsystem+"_orphans", "Number of objects in the cloud that belong to Services that do not exist any "+
 			"more.", "kind", c.orphanSet.byKind),
-		gauge.New(subsystem+"_foreign", "Number of objects in the cloud that have the key of this cluster and the UID "+
+		workerpool.NewGauge(subsystem+"_foreign", "Number of objects in the cloud that have the key of this cluster and the UID "+
 			"of another one.", "kind", c.foreign.byKind),
-		gauge.Total(subsystem+"_targets", "Total number of targets of the load balancers of all Services.",
+		workerpool.NewTotal(subsystem+"_targets", "Total number of targets of the load balancers of all Services.",
 			total(func(s *seen) int { return s.targets })),
-		gauge.Total(subsystem+"_drifted", "Number of Services whose load balancer was changed in the cloud and is not "+
+		workerpool.NewTotal(subsystem+"_drifted", "Number of Services whose load balancer was changed in the cloud and is not "+
 			"repaired.", total(func(s *seen) int {
 			if s.drifted {
 				return 1

@@ -68,7 +68,7 @@ func (p *Previewer) Services() ([]*corev1.Service, error) {
 		return nil, fmt.Errorf("listing Services: %w", err)
 	}
 	managed := slices.DeleteFunc(slices.Clone(all), func(one *corev1.Service) bool {
-		return roleOf(p.behaviour, one, false) == roleUnmanaged
+		return phaseOf(p.behaviour, one, false) == phaseUnmanaged
 	})
 	slices.SortFunc(managed, func(a, b *corev1.Service) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
@@ -78,7 +78,7 @@ func (p *Previewer) Services() ([]*corev1.Service, error) {
 
 // Preview returns what the controller would do for one of its Services.
 func (p *Previewer) Preview(ctx context.Context, service *corev1.Service) Preview {
-	preview := Preview{Service: service, Deleting: roleOf(p.behaviour, service, false) != roleManaged}
+	preview := Preview{Service: service, Deleting: phaseOf(p.behaviour, service, false) != phaseManaged}
 	if preview.Deleting {
 		preview.Comparison, preview.Err = p.provider.PlanDelete(ctx, service, false)
 		return preview

@@ -20,7 +20,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/patch"
-	"github.com/thalassa-cloud/thalassa-ccm/src/list"
+	"github.com/thalassa-cloud/thalassa-ccm/src/event"
 )
 
 // Types of the conditions on Services, besides the topics of notices.
@@ -109,13 +109,13 @@ func (w writer) claim(ctx context.Context, s *serviceState, service *corev1.Serv
 // more. If the Service may be another controller's, addresses and finalizer stay unless they are this controller's. It
 // returns a conflict if the Service has changed since it was read: it may need a load balancer again, and then needs
 // the finalizer.
-func (w writer) release(ctx context.Context, s *serviceState, service *corev1.Service, role role) error {
+func (w writer) release(ctx context.Context, s *serviceState, service *corev1.Service, phase phase) error {
 	service = s.latest(service)
 	desired := service.DeepCopy()
 	desired.Status.Conditions = slices.DeleteFunc(desired.Status.Conditions, func(one metav1.Condition) bool {
 		return slices.Contains(conditionTypes(), one.Type)
 	})
-	if role == roleDeleting || hasOwnFinalizer(service) {
+	if phase == phaseDeleting || hasOwnFinalizer(service) {
 		desired.Status.LoadBalancer = corev1.LoadBalancerStatus{}
 		desired.Finalizers = slices.DeleteFunc(desired.Finalizers, func(one string) bool {
 			return one == helpers.LoadBalancerCleanupFinalizer
@@ -287,7 +287,7 @@ func (s *serviceState) noticeCondition(topic cloud.Topic) metav1.Condition {
 		return metav1.Condition{Type: string(topic), Status: metav1.ConditionTrue, Reason: reasonAsWanted}
 	}
 	return metav1.Condition{Type: string(topic), Status: metav1.ConditionFalse, Reason: reason,
-		Message: truncate(list.Sentences(messages...), maxNotices)}
+		Message: truncate(event.Sentences(messages...), maxNotices)}
 }
 
 // findCondition returns the condition of a type, and whether there is one.

@@ -87,8 +87,8 @@ func TestNoWriteIsRepeated(t *testing.T) {
 	d.wantWrites(d.writeStatus(t.Context(), s, d.current(), addresses, serving), "what was taken away", since, 1)
 
 	since = d.cluster.Version()
-	d.wantWrites(d.release(t.Context(), s, stale, roleDeleting), "the end", since, 1)
-	d.wantWrites(d.release(t.Context(), s, stale, roleDeleting), "and again", since, 1)
+	d.wantWrites(d.release(t.Context(), s, stale, phaseDeleting), "the end", since, 1)
+	d.wantWrites(d.release(t.Context(), s, stale, phaseDeleting), "and again", since, 1)
 	if got := fmt.Sprint(d.current().Finalizers, d.current().Status); got != fmt.Sprint([]string{"example.com/other"},
 		corev1.ServiceStatus{}) {
 		t.Errorf("finalizers and status in the end: %s", got)

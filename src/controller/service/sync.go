@@ -33,16 +33,16 @@ func (c *Controller) reconcile(ctx context.Context, key string) error {
 		}
 		s.reset()
 	}
-	role := roleUnmanaged
+	phase := phaseUnmanaged
 	if service != nil {
-		role = roleOf(c.behaviour, service, s.service != nil)
+		phase = phaseOf(c.behaviour, service, s.service != nil)
 	}
-	if role == roleManaged {
+	if phase == phaseManaged {
 		return c.syncManaged(ctx, s, service)
 	}
 	c.nodeSet.removeSelector(key)
-	if role != roleUnmanaged {
-		err := c.remove(ctx, s, service, role)
+	if phase != phaseUnmanaged {
+		err := c.remove(ctx, s, service, phase)
 		switch {
 		case err != nil && s.service == nil && !hasConditions(service):
 			return err // no event: the Service may have nothing to do with this controller
@@ -127,8 +127,8 @@ const (
 
 // remove deletes what the cloud has of a Service that needs no load balancer of this controller any more, and then
 // releases the Service.
-func (c *Controller) remove(ctx context.Context, s *serviceState, service *corev1.Service, role role) error {
-	if role == roleLeaving && !hasOwnFinalizer(s.latest(service)) {
+func (c *Controller) remove(ctx context.Context, s *serviceState, service *corev1.Service, phase phase) error {
+	if phase == phaseLeaving && !hasOwnFinalizer(s.latest(service)) {
 		claimed, err := c.claim(ctx, s, s.latest(service))
 		switch {
 		case apierrors.IsNotFound(err): // the Service is gone, its objects are not
@@ -142,7 +142,7 @@ func (c *Controller) remove(ctx context.Context, s *serviceState, service *corev
 	if err := c.ensureDeleted(ctx, s, service); err != nil {
 		return err
 	}
-	return c.unlessChanged(c.writer.release(ctx, s, service, role))
+	return c.unlessChanged(c.writer.release(ctx, s, service, phase))
 }
 
 // claim finds out what the cloud has of a Service that another controller may manage, and records it in the Service

@@ -19,7 +19,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/controller"
 	"github.com/thalassa-cloud/thalassa-ccm/src/csi/volume"
-	"github.com/thalassa-cloud/thalassa-ccm/src/recorder"
+	"github.com/thalassa-cloud/thalassa-ccm/src/event"
 	"github.com/thalassa-cloud/thalassa-ccm/src/reload"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
@@ -168,7 +168,7 @@ func (p *controllerProcess) identify(ctx context.Context) bool {
 // run serves until the context ends, and then finishes the writes that were sent.
 func (p *controllerProcess) run(ctx context.Context) error {
 	if p.reloader != nil {
-		p.reloader.RecordTo(recorder.New(ctx, p.cluster, component))
+		p.reloader.RecordTo(event.NewRecorder(ctx, p.cluster, component))
 		go p.reloader.Run(ctx)
 	}
 	go p.nodes.RunWithContext(ctx)

@@ -25,7 +25,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/build"
-	"github.com/thalassa-cloud/thalassa-ccm/src/manager/probe"
+	"github.com/thalassa-cloud/thalassa-ccm/src/readyz"
 )
 
 const (
@@ -41,14 +41,14 @@ const (
 type services struct {
 	metrics  *grpcprometheus.ServerMetrics
 	registry *prometheus.Registry
-	live     *probe.Checks
-	ready    *probe.Checks
+	live     *readyz.Checks
+	ready    *readyz.Checks
 	sockets  sync.Map // of *ownSocket: those that are open
 }
 
 // newServices returns services with the metrics of the process and those of the collectors.
 func newServices(info build.Info, collect ...prometheus.Collector) (*services, error) {
-	s := &services{registry: prometheus.NewRegistry(), live: probe.New("livez"), ready: probe.New("readyz"),
+	s := &services{registry: prometheus.NewRegistry(), live: readyz.New("livez"), ready: readyz.New("readyz"),
 		metrics: newServerMetrics()}
 	s.live.Add(check("sockets", s.socketsPresent))
 	for _, one := range slices.Concat(ownCollectors(s.metrics, info), []prometheus.Collector{

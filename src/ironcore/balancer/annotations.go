@@ -7,8 +7,8 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/event"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/label"
-	"github.com/thalassa-cloud/thalassa-ccm/src/list"
 )
 
 // annotations are the Service annotations of this cloud. Each one is in a file of its own.
@@ -49,14 +49,14 @@ func (a annotations) read(service *corev1.Service) settings {
 			message, reason = message+".", reasonSettings
 		}
 		if internal.Invalid && (!problem.Name || problem.Meant != "") {
-			message = list.Sentences(message, "Until it is corrected or removed, the load balancer is not created, "+
+			message = event.Sentences(message, "Until it is corrected or removed, the load balancer is not created, "+
 				"and only its targets change")
 			refusals = append(refusals, message)
 		}
 		s.notices = append(s.notices, cloud.Notice{Topic: cloud.Settings, Reason: reason, Message: message})
 	}
 	if internal.Invalid {
-		s.refused = errors.New(list.Sentences(refusals...))
+		s.refused = errors.New(event.Sentences(refusals...))
 	}
 	return s
 }

@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/list"
+	"github.com/thalassa-cloud/thalassa-ccm/src/event"
 )
 
 // selection is the machines that should be destinations. Incomplete means that there may be others.
@@ -144,7 +144,7 @@ func destinationsText(was, is []networkingv1alpha1.LoadBalancerDestination) stri
 		all  []string
 	}{{"added", addressesOnlyIn(is, was)}, {"removed", addressesOnlyIn(was, is)}} {
 		if len(part.all) > 0 {
-			parts = append(parts, part.verb+" "+list.Short(part.all))
+			parts = append(parts, part.verb+" "+event.Names(part.all))
 		}
 	}
 	if len(parts) == 0 {
@@ -181,6 +181,6 @@ func interfaceNotices(c Config, r Request) []cloud.Notice {
 	}
 	return []cloud.Notice{{Topic: cloud.Nodes, Reason: reasonInterface, Message: fmt.Sprintf(
 		"The machines of these Nodes have no network interface in the Network %s/%s, so that they get no traffic: %s. "+
-			"Attach one, or exclude the Nodes with the label %s.", c.Namespace, c.Network, list.Short(without),
+			"Attach one, or exclude the Nodes with the label %s.", c.Namespace, c.Network, event.Names(without),
 		corev1.LabelNodeExcludeBalancers)}}
 }

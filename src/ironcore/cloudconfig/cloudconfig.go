@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/config"
+	"github.com/thalassa-cloud/thalassa-ccm/src/configfile"
 )
 
 // Config is the content of the cloud-config file, completed by defaults. NetworkName, prefixName and clusterName are
@@ -25,23 +25,23 @@ type Config struct {
 	// FormerClusterUIDs are the UIDs of clusters whose objects this one takes over, separated by commas; may be empty.
 	FormerClusterUIDs string `yaml:"formerClusterUIDs"`
 	// Namespace contains the cluster's objects; empty: the namespace of the kubeconfig's context.
-	Namespace    string         `yaml:"namespace"`
-	LoadBalancer LoadBalancer   `yaml:"loadBalancer"`
-	InstancesV2  config.Removal `yaml:"instancesV2"`
-	API          config.API     `yaml:"api"`
+	Namespace    string             `yaml:"namespace"`
+	LoadBalancer LoadBalancer       `yaml:"loadBalancer"`
+	InstancesV2  configfile.Removal `yaml:"instancesV2"`
+	API          configfile.API     `yaml:"api"`
 }
 
 // LoadBalancer is about Services of type LoadBalancer.
 type LoadBalancer struct {
-	config.Balancers `yaml:",inline"`
+	configfile.Balancers `yaml:",inline"`
 }
 
 // Default returns the defaults.
 func Default() Config {
 	return Config{
-		LoadBalancer: LoadBalancer{config.DefaultBalancers()},
-		InstancesV2:  config.DefaultRemoval(),
-		API:          config.DefaultAPI(),
+		LoadBalancer: LoadBalancer{configfile.DefaultBalancers()},
+		InstancesV2:  configfile.DefaultRemoval(),
+		API:          configfile.DefaultAPI(),
 	}
 }
 
@@ -56,7 +56,7 @@ func Read(path string, from cloud.Environment, clusterName string) (Config, erro
 	return c, file.Err()
 }
 
-func openFile(path string, from cloud.Environment) (Config, *config.File, error) {
+func openFile(path string, from cloud.Environment) (Config, *configfile.File, error) {
 	if path == "" {
 		return Config{}, nil, errors.New("missing --cloud-config: pass the path of a file with the keys networkName " +
 			"and clusterName")
@@ -75,9 +75,9 @@ func openFile(path string, from cloud.Environment) (Config, *config.File, error)
 }
 
 // parse returns the configuration and its mistakes. The error is that the file is not YAML or JSON.
-func parse(r io.Reader) (Config, *config.File, error) {
+func parse(r io.Reader) (Config, *configfile.File, error) {
 	c := Default()
-	file, err := config.Decode(r, &c, Keys())
+	file, err := configfile.Decode(r, &c, Keys())
 	if err != nil {
 		return Config{}, nil, err
 	}
@@ -94,7 +94,7 @@ const DefaultClusterName = "kubernetes"
 // checkClusterName reports that --cluster-name differs from clusterName: objects would have the label of one cluster
 // and be selected by that of another. The default of the flag counts as not set, because it cannot be distinguished
 // from the flag with that value: only the value of the file is used in both cases.
-func (c Config) checkClusterName(file *config.File, flag string) {
+func (c Config) checkClusterName(file *configfile.File, flag string) {
 	if flag == "" || flag == DefaultClusterName || c.ClusterName == "" || flag == c.ClusterName {
 		return
 	}
@@ -108,7 +108,7 @@ func (c Config) checkClusterName(file *config.File, flag string) {
 // mistakes, one line each. The file refers to no other files, so that the last argument has no effect.
 func Validate(path string, from cloud.Environment, _ bool) (effective []byte, problems []string) {
 	c, err := Read(path, from, DefaultClusterName)
-	return config.Effective(c, Keys(), err)
+	return configfile.Effective(c, Keys(), err)
 }
 
 // Warnings returns what is accepted in a cloud-config file and should be written in another way, one line each.
@@ -122,7 +122,7 @@ func Warnings(path string, from cloud.Environment) []string {
 
 // Schema is the JSON schema of the cloud-config file.
 func Schema() ([]byte, error) {
-	return config.NewSchema("cloud-config of the cloud controller manager on IronCore", Default(), Keys())
+	return configfile.NewSchema("cloud-config of the cloud controller manager on IronCore", Default(), Keys())
 }
 
 // Behaviour returns the settings of the service controller. There is no period of checks, because the watches report

@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/config"
+	"github.com/thalassa-cloud/thalassa-ccm/src/configfile"
 )
 
 // required is the shortest valid file.
@@ -40,9 +40,9 @@ func TestDefaults(t *testing.T) {
 	got, err := Read(fileWith(t, required), cloud.Environment{}, DefaultClusterName)
 	want := Config{
 		NetworkName: "net-1", ClusterName: "blue",
-		LoadBalancer: LoadBalancer{config.Balancers{CreationPollTimeout: 300, Drift: "repair"}},
-		InstancesV2:  config.Removal{RemovalGracePeriod: 60, MaxRemovals: 20, RemovalWindow: 600},
-		API:          config.API{CallTimeout: 30, RequestsPerSecond: 50, Burst: 100},
+		LoadBalancer: LoadBalancer{configfile.Balancers{CreationPollTimeout: 300, Drift: "repair"}},
+		InstancesV2:  configfile.Removal{RemovalGracePeriod: 60, MaxRemovals: 20, RemovalWindow: 600},
+		API:          configfile.API{CallTimeout: 30, RequestsPerSecond: 50, Burst: 100},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("configuration (-want +got), error %v:\n%s", err, diff)
@@ -173,7 +173,7 @@ func TestDefect13_TwoClusterNames(t *testing.T) {
 			if err == nil && tt.want == nil {
 				return
 			}
-			problems, ok := errors.AsType[config.Problems](err)
+			problems, ok := errors.AsType[configfile.Problems](err)
 			if diff := cmp.Diff(tt.want, problems.Lines()); diff != "" || !ok {
 				t.Errorf("error %v, problems (-want +got):\n%s", err, diff)
 			}
@@ -194,7 +194,7 @@ func TestDefect22_NoCloudConfig(t *testing.T) {
 
 // TestKeysAreThoseOfTheStruct: every key is described completely, and its own example is accepted.
 func TestKeysAreThoseOfTheStruct(t *testing.T) {
-	entries, err := config.Describe(Default(), Keys())
+	entries, err := configfile.Describe(Default(), Keys())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +212,7 @@ func TestKeysAreThoseOfTheStruct(t *testing.T) {
 }
 
 // exampleFile is a valid file with the example of one key.
-func exampleFile(t *testing.T, entry config.Entry) string {
+func exampleFile(t *testing.T, entry configfile.Entry) string {
 	t.Helper()
 	file := map[string]any{"networkName": "net-1", "clusterName": "blue"}
 	section, key := file, entry.Path

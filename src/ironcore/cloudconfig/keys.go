@@ -3,7 +3,7 @@ package cloudconfig
 import (
 	"slices"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/config"
+	"github.com/thalassa-cloud/thalassa-ccm/src/configfile"
 )
 
 const (
@@ -15,14 +15,14 @@ const (
 )
 
 // Keys are all keys of the cloud-config file. The checks, the reference page and the JSON schema are made from them.
-func Keys() []config.Key {
-	return slices.Concat(clusterKeys(), config.BalancerKeys(""), config.RemovalKeys(),
-		config.APIKeys("Watches have no timeout."))
+func Keys() []configfile.Key {
+	return slices.Concat(clusterKeys(), configfile.BalancerKeys(""), configfile.RemovalKeys(),
+		configfile.APIKeys("Watches have no timeout."))
 }
 
 // clusterKeys are the keys that identify the cluster's objects.
-func clusterKeys() []config.Key {
-	return []config.Key{
+func clusterKeys() []configfile.Key {
+	return []configfile.Key{
 		{Path: "networkName", Since: "0.1.0", Required: true, Example: "my-network",
 			Effect: "The Network that the machines of the cluster are in. Load balancers are created in it. " +
 				"Addresses and routes of other Networks are not used.",
@@ -39,20 +39,20 @@ func clusterKeys() []config.Key {
 			Effect: "The value of the label kubernetes.io/cluster on the Machines, NetworkInterfaces and load " +
 				"balancers of this cluster. It must be unique in the namespace, and must never change. The flag " +
 				"--cluster-name is not needed; if it is set, it must have the same value.",
-			Rule: config.Matching(labelPattern, "the value of a label: at most 63 letters, digits and - _ ., with a "+
+			Rule: configfile.Matching(labelPattern, "the value of a label: at most 63 letters, digits and - _ ., with a "+
 				"letter or a digit at both ends")},
-		config.FormerUIDs("clusterName"),
+		configfile.FormerUIDs("clusterName"),
 		{Path: "namespace", Since: "0.1.0", Example: "my-namespace",
 			Default: "the namespace of the current context of --ironcore-kubeconfig",
 			Effect: "The namespace of IronCore's API server that contains the objects of the cluster. There is an " +
 				"error if neither this key nor the context is set.",
-			Rule: config.Matching(namespacePattern, "the name of a namespace: at most 63 lower-case letters, digits "+
+			Rule: configfile.Matching(namespacePattern, "the name of a namespace: at most 63 lower-case letters, digits "+
 				"and -")},
 	}
 }
 
 // nameRule permits the name of an object of IronCore (DNS subdomain).
-func nameRule() config.Rule {
-	return config.Rule{Pattern: namePattern, MaxLength: 253,
+func nameRule() configfile.Rule {
+	return configfile.Rule{Pattern: namePattern, MaxLength: 253,
 		Want: "the name of an object: at most 253 lower-case letters, digits and - ."}
 }

@@ -15,9 +15,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/event"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/providerid"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/store"
-	"github.com/thalassa-cloud/thalassa-ccm/src/list"
 )
 
 // Provider implements cloud.Machines. A Node has the name of its machine. All data comes from the store, except for
@@ -86,7 +86,7 @@ func (p *Provider) elsewhere(err error) error {
 	if err == nil {
 		return nil
 	}
-	message := list.Sentences("The machine of this Node cannot be used: "+err.Error(), "The namespace of the cluster "+
+	message := event.Sentences("The machine of this Node cannot be used: "+err.Error(), "The namespace of the cluster "+
 		"is "+p.store.Client.Namespace, "A provider ID cannot be changed: delete the Node, and start the kubelet "+
 		"without --provider-id and with the name of its machine")
 	return &cloud.MachineProblem{Reason: cloud.MachineElsewhere, Message: message}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/list"
+	"github.com/thalassa-cloud/thalassa-ccm/src/event"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
@@ -152,7 +152,7 @@ func (o Observed) remainingText() string {
 		all = append(all, fmt.Sprintf("Security group %s (%s) remains in the cloud: it has only some of the labels of "+
 			"this Service. If it belonged to this Service, delete it there.", group.Name, group.ID))
 	}
-	return list.Sentences(all...)
+	return event.Sentences(all...)
 }
 
 // retainable reports whether there is something to retain: a load balancer that is not being deleted, or, if that was

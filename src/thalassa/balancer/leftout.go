@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/list"
+	"github.com/thalassa-cloud/thalassa-ccm/src/event"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/providerid"
 )
 
@@ -44,9 +44,9 @@ func (d desired) leavesOut() cloud.Targets {
 
 // leftOutOf returns the nodes that the targets leave out.
 func leftOutOf(targets cloud.Targets) leftOut {
-	out := leftOut{unidentified: list.Short(targets.Unidentified),
-		withoutMachine: list.Short(cloud.NodesOf(targets.Missing)),
-		unsure:         list.Short(cloud.NodesOf(targets.Unknown))}
+	out := leftOut{unidentified: event.Names(targets.Unidentified),
+		withoutMachine: event.Names(cloud.NodesOf(targets.Missing)),
+		unsure:         event.Names(cloud.NodesOf(targets.Unknown))}
 	out.all = out != leftOut{} && len(targets.Serving) == 0
 	return out
 }
@@ -84,5 +84,5 @@ func (out leftOut) message(vpc string) string {
 		lines = append(lines,
 			"No node remains: a new load balancer has no targets, and an existing load balancer keeps its targets.")
 	}
-	return list.Sentences(lines...)
+	return event.Sentences(lines...)
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/list"
+	"github.com/thalassa-cloud/thalassa-ccm/src/event"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
@@ -183,7 +183,7 @@ func (r *resolution) knownGroups() string {
 	if len(r.found.GroupNames) == 0 {
 		return ""
 	}
-	return "; it has " + list.Short(r.found.GroupNames)
+	return "; it has " + event.Names(r.found.GroupNames)
 }
 
 // namedAddress is what a Service says about the reserved IP of its load balancer.

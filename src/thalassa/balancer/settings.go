@@ -11,7 +11,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/config"
+	"github.com/thalassa-cloud/thalassa-ccm/src/configfile"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
@@ -139,13 +139,13 @@ func appendOnce(notices []cloud.Notice, notice cloud.Notice) []cloud.Notice {
 }
 
 // CheckDefaults reports values that cannot be defaults of Services.
-func CheckDefaults(c cloudconfig.Config, file *config.File) {
+func CheckDefaults(c cloudconfig.Config, file *configfile.File) {
 	defaults := newAnnotations()
 	problems := defaults.registry.SetDefaults(c.LoadBalancer.Defaults)
 	for _, problem := range problems {
 		path := "loadBalancer.defaults." + problem.Annotation
 		switch {
-		case !config.Matching(cloudconfig.AnnotationNames, "").Allows(
+		case !configfile.Matching(cloudconfig.AnnotationNames, "").Allows(
 			problem.Annotation): // the rule of the key reports it
 		case problem.Name:
 			file.Add(path, "", problem.Want)

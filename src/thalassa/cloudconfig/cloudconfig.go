@@ -14,7 +14,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/config"
+	"github.com/thalassa-cloud/thalassa-ccm/src/configfile"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 )
@@ -38,7 +38,7 @@ type Config struct {
 	InstancesV2       Instances         `yaml:"instancesV2"`
 	Routes            Routes            `yaml:"routes"`
 	Inventory         Inventory         `yaml:"inventory"`
-	API               config.API        `yaml:"api"`
+	API               configfile.API    `yaml:"api"`
 }
 
 // LoadBalancer is about Services of type LoadBalancer.
@@ -47,7 +47,7 @@ type LoadBalancer struct {
 	// CreationPollInterval is the time between two reads of a load balancer that is being created, in seconds; 0: the
 	// time grows from one second to defaultPollInterval.
 	CreationPollInterval int `yaml:"creationPollInterval,omitempty"`
-	config.Balancers     `yaml:",inline"`
+	configfile.Balancers `yaml:",inline"`
 	DriftPeriod          int               `yaml:"driftPeriod"` // seconds between two checks for drift; 0: never
 	Class                string            `yaml:"class"`       // the loadBalancerClass that is served; empty: none
 	OnlyClass            bool              `yaml:"onlyClass"`   // leave Services without a class to others
@@ -66,7 +66,7 @@ type Instances struct {
 	LabelPrefix          string `yaml:"labelPrefix"`          // of machine labels that become labels; empty: none do
 	TaintPrefix          string `yaml:"taintPrefix"`          // of machine labels that become taints; empty: none do
 	MachineAnnotation    string `yaml:"machineAnnotation"`    // names the machine of a Node; empty: only its name does
-	config.Removal       `yaml:",inline"`
+	configfile.Removal   `yaml:",inline"`
 }
 
 // Routes is about routes to the pods of nodes.
@@ -89,16 +89,16 @@ func Default() Config {
 		Endpoint: "https://api.thalassa.cloud",
 		CloudCredentials: Credentials{WorkloadIdentity: WorkloadIdentity{SubjectTokenFile: subjectTokenFile,
 			Lifetime: 3600}},
-		LoadBalancer: LoadBalancer{Balancers: config.DefaultBalancers(), Enabled: true, DriftPeriod: 300},
-		InstancesV2:  Instances{Removal: config.DefaultRemoval(), Enabled: true, ZoneAndRegionEnabled: true},
+		LoadBalancer: LoadBalancer{Balancers: configfile.DefaultBalancers(), Enabled: true, DriftPeriod: 300},
+		InstancesV2:  Instances{Removal: configfile.DefaultRemoval(), Enabled: true, ZoneAndRegionEnabled: true},
 		Routes:       Routes{DriftPeriod: 300},
 		Inventory:    Inventory{MachineAge: 60, BalancerAge: 600},
-		API:          config.DefaultAPI(),
+		API:          configfile.DefaultAPI(),
 	}
 }
 
 // Check reports mistakes that depend on more than the keys of the file, such as those in defaults of annotations.
-type Check func(Config, *config.File)
+type Check func(Config, *configfile.File)
 
 // Read reads and checks the cloud-config file, and the files with secrets that it refers to. Missing values come from
 // the environment. The error contains all mistakes with their key paths, and no secrets.
@@ -132,7 +132,7 @@ func Validate(path string, from cloud.Environment, files bool, checks ...Check) 
 	if err == nil {
 		err = file.Err()
 	}
-	return config.Effective(c, Keys(), err)
+	return configfile.Effective(c, Keys(), err)
 }
 
 // Warnings returns what is accepted in a cloud-config file, and is dangerous or should be written in another way, one
@@ -146,7 +146,7 @@ func Warnings(path string, from cloud.Environment) []string {
 }
 
 // open is parseFile for the file at a path.
-func open(path string, from cloud.Environment, checks ...Check) (Config, *config.File, error) {
+func open(path string, from cloud.Environment, checks ...Check) (Config, *configfile.File, error) {
 	opened, err := from.Open(path)
 	if err != nil {
 		return Config{}, nil, fmt.Errorf("opening the cloud-config: %w", err)
@@ -156,9 +156,9 @@ func open(path string, from cloud.Environment, checks ...Check) (Config, *config
 }
 
 // parseFile returns the configuration and its mistakes; the error is that the file is not YAML.
-func parseFile(r io.Reader, getenv func(string) string, checks ...Check) (Config, *config.File, error) {
+func parseFile(r io.Reader, getenv func(string) string, checks ...Check) (Config, *configfile.File, error) {
 	c, keys := Default(), Keys()
-	file, err := config.Decode(r, &c, keys)
+	file, err := configfile.Decode(r, &c, keys)
 	if err != nil {
 		return Config{}, nil, err
 	}
@@ -166,7 +166,7 @@ func parseFile(r io.Reader, getenv func(string) string, checks ...Check) (Config
 	exchange := exchanges(file, getenv)
 	if !exchange {
 		*identity = WorkloadIdentity{}
-		keys = slices.DeleteFunc(keys, func(k config.Key) bool {
+		keys = slices.DeleteFunc(keys, func(k configfile.Key) bool {
 			return strings.HasPrefix(k.Path, pathWorkloadIdentity+".")
 		})
 	}
@@ -197,7 +197,7 @@ func parseFile(r io.Reader, getenv func(string) string, checks ...Check) (Config
 }
 
 // checkPrefixes reports prefixes of which one begins with the other, because a label could then match both.
-func (c Instances) checkPrefixes(file *config.File) {
+func (c Instances) checkPrefixes(file *configfile.File) {
 	if c.LabelPrefix == "" || c.TaintPrefix == "" {
 		return
 	}

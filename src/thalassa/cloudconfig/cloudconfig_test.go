@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/config"
+	"github.com/thalassa-cloud/thalassa-ccm/src/configfile"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
@@ -58,12 +58,12 @@ func TestConfigDefaults(t *testing.T) {
 		Organisation: "acme", Endpoint: "https://api.thalassa.cloud", VPCIdentity: "vpc-1", Cluster: "k8s-1",
 		CloudCredentials: Credentials{PersonalAccessToken: "s3cret"},
 		LoadBalancer: LoadBalancer{Enabled: true, DriftPeriod: 300,
-			Balancers: config.Balancers{CreationPollTimeout: 300, Drift: "repair"}},
+			Balancers: configfile.Balancers{CreationPollTimeout: 300, Drift: "repair"}},
 		InstancesV2: Instances{Enabled: true, ZoneAndRegionEnabled: true,
-			Removal: config.Removal{RemovalGracePeriod: 60, MaxRemovals: 20, RemovalWindow: 600}},
+			Removal: configfile.Removal{RemovalGracePeriod: 60, MaxRemovals: 20, RemovalWindow: 600}},
 		Routes:    Routes{DriftPeriod: 300},
 		Inventory: Inventory{MachineAge: 60, BalancerAge: 600},
-		API:       config.API{CallTimeout: 30, RequestsPerSecond: 50, Burst: 100},
+		API:       configfile.API{CallTimeout: 30, RequestsPerSecond: 50, Burst: 100},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || len(problems) > 0 {
 		t.Errorf("configuration (-want +got), problems %q:\n%s", problems, diff)
@@ -92,8 +92,8 @@ instancesV2: {enabled: false, zoneAndRegionEnabled: false}
 	want.VPCIdentity, want.DefaultSubnet, want.Cluster = "vpc-1", "subnet-1", "k8s-1"
 	want.AdditionalLabels = map[string]string{"team": "a"}
 	want.LoadBalancer = LoadBalancer{CreationPollInterval: 7, DriftPeriod: 300,
-		Balancers: config.Balancers{CreationPollTimeout: 70, Drift: "repair"}}
-	want.InstancesV2 = Instances{Removal: config.DefaultRemoval()}
+		Balancers: configfile.Balancers{CreationPollTimeout: 70, Drift: "repair"}}
+	want.InstancesV2 = Instances{Removal: configfile.DefaultRemoval()}
 	if diff := cmp.Diff(want, got); diff != "" || len(problems) > 0 {
 		t.Errorf("configuration (-want +got), problems %q:\n%s", problems, diff)
 	}
@@ -119,7 +119,7 @@ api: {callTimeout: 5, requestsPerSecond: 10, burst: 1}
 		SubjectTokenFile: "/token", Lifetime: 600}
 	want.LoadBalancer.DriftPeriod = 0
 	want.Inventory = Inventory{MachineAge: 30, BalancerAge: 90}
-	want.API = config.API{CallTimeout: 5, RequestsPerSecond: 10, Burst: 1}
+	want.API = configfile.API{CallTimeout: 5, RequestsPerSecond: 10, Burst: 1}
 	if diff := cmp.Diff(want, got); diff != "" || len(problems) > 0 {
 		t.Errorf("configuration (-want +got), problems %q:\n%s", problems, diff)
 	}
@@ -304,7 +304,7 @@ func TestReadConfig(t *testing.T) {
 
 // TestKeysAreThoseOfTheStruct: every key is described completely, and its own example is accepted.
 func TestKeysAreThoseOfTheStruct(t *testing.T) {
-	entries, err := config.Describe(Default(), Keys())
+	entries, err := configfile.Describe(Default(), Keys())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -324,7 +324,7 @@ func TestKeysAreThoseOfTheStruct(t *testing.T) {
 }
 
 // exampleFile is a file that works, and has the example of one key.
-func exampleFile(t *testing.T, entry config.Entry) string {
+func exampleFile(t *testing.T, entry configfile.Entry) string {
 	t.Helper()
 	file := map[string]any{}
 	if err := yaml.Unmarshal([]byte(required), &file); err != nil {

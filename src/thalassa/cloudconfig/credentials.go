@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/config"
+	"github.com/thalassa-cloud/thalassa-ccm/src/configfile"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 )
 
@@ -57,7 +57,7 @@ func credentialForms() []credentialForm {
 }
 
 // formsIn returns the forms that the file gives a value of, and their keys that have one.
-func formsIn(file *config.File) (forms, keys []string) {
+func formsIn(file *configfile.File) (forms, keys []string) {
 	given := func(key string) bool { return file.Given(pathCredentials + "." + key) }
 	for _, form := range credentialForms() {
 		if slices.ContainsFunc(form.keys, given) {
@@ -74,13 +74,13 @@ func formsIn(file *config.File) (forms, keys []string) {
 
 // exchanges reports whether a workload identity is in use: if the file contains one, or if it contains no credentials
 // and the environment has a service account.
-func exchanges(file *config.File, getenv func(string) string) bool {
+func exchanges(file *configfile.File, getenv func(string) string) bool {
 	forms, _ := formsIn(file)
 	return file.Given(pathWorkloadIdentity) || len(forms) == 0 && getenv(envServiceAccount) != ""
 }
 
 // checkCredentials checks that the file contains exactly one form, unless the environment has a workload identity.
-func checkCredentials(file *config.File, exchange bool) {
+func checkCredentials(file *configfile.File, exchange bool) {
 	const want = "want exactly one of personalAccessToken, clientID with clientSecret, directory or workloadIdentity"
 	forms, keys := formsIn(file)
 	switch {

@@ -1,69 +1,69 @@
 package cloudconfig
 
-import "github.com/thalassa-cloud/thalassa-ccm/src/config"
+import "github.com/thalassa-cloud/thalassa-ccm/src/configfile"
 
 // Schema is the JSON schema of the cloud-config file; defaults is that of loadBalancer.defaults. A value that the
 // environment can provide is not required, so a file without credentials is valid.
-func Schema(defaults config.Schema) ([]byte, error) {
-	return config.NewSchema("cloud-config of the Thalassa cloud controller manager", Default(), Keys(),
+func Schema(defaults configfile.Schema) ([]byte, error) {
+	return configfile.NewSchema("cloud-config of the Thalassa cloud controller manager", Default(), Keys(),
 		oneCredential(), notInsecureWithBundle(), exclusiveTable(),
 		within("loadBalancer", within("defaults", defaults)))
 }
 
 // oneCredential permits all keys of exactly one form, or no keys.
-func oneCredential() config.Schema {
-	none := config.Schema{"title": "none: the environment gives a workload identity"}
-	choices := []config.Schema{none}
-	var all []config.Schema
+func oneCredential() configfile.Schema {
+	none := configfile.Schema{"title": "none: the environment gives a workload identity"}
+	choices := []configfile.Schema{none}
+	var all []configfile.Schema
 	for _, form := range credentialForms() {
 		all = append(all, anyOf(form.keys))
 	}
-	none["not"] = config.Schema{"anyOf": all}
+	none["not"] = configfile.Schema{"anyOf": all}
 	for i, form := range credentialForms() {
-		var others []config.Schema
+		var others []configfile.Schema
 		others = append(others, all[:i]...)
 		others = append(others, all[i+1:]...)
-		var own []config.Schema
+		var own []configfile.Schema
 		for _, key := range form.keys {
 			own = append(own, given(key))
 		}
-		choices = append(choices, config.Schema{"title": form.name, "allOf": own,
-			"not": config.Schema{"anyOf": others}})
+		choices = append(choices, configfile.Schema{"title": form.name, "allOf": own,
+			"not": configfile.Schema{"anyOf": others}})
 	}
-	return within(pathCredentials, config.Schema{"oneOf": choices})
+	return within(pathCredentials, configfile.Schema{"oneOf": choices})
 }
 
-func notInsecureWithBundle() config.Schema {
-	return config.Schema{"not": config.Schema{"allOf": []config.Schema{
-		{"required": []string{"insecure"}, "properties": config.Schema{"insecure": config.Schema{"const": true}}},
+func notInsecureWithBundle() configfile.Schema {
+	return configfile.Schema{"not": configfile.Schema{"allOf": []configfile.Schema{
+		{"required": []string{"insecure"}, "properties": configfile.Schema{"insecure": configfile.Schema{"const": true}}},
 		given("caBundle"),
 	}}}
 }
 
 // exclusiveTable requires a route table if it is exclusive.
-func exclusiveTable() config.Schema {
-	exclusive := config.Schema{"type": "object", "required": []string{"exclusive"},
-		"properties": config.Schema{"exclusive": config.Schema{"const": true}}}
-	return within("routes", config.Schema{"anyOf": []config.Schema{{"not": exclusive}, given("table")}})
+func exclusiveTable() configfile.Schema {
+	exclusive := configfile.Schema{"type": "object", "required": []string{"exclusive"},
+		"properties": configfile.Schema{"exclusive": configfile.Schema{"const": true}}}
+	return within("routes", configfile.Schema{"anyOf": []configfile.Schema{{"not": exclusive}, given("table")}})
 }
 
 // within is a condition for a section.
-func within(section string, condition config.Schema) config.Schema {
-	return config.Schema{"properties": config.Schema{section: condition}}
+func within(section string, condition configfile.Schema) configfile.Schema {
+	return configfile.Schema{"properties": configfile.Schema{section: condition}}
 }
 
-func anyOf(keys []string) config.Schema {
-	var schemas []config.Schema
+func anyOf(keys []string) configfile.Schema {
+	var schemas []configfile.Schema
 	for _, key := range keys {
 		schemas = append(schemas, given(key))
 	}
-	return config.Schema{"anyOf": schemas}
+	return configfile.Schema{"anyOf": schemas}
 }
 
 // given is the condition that a key has a value: neither null nor an empty text.
-func given(key string) config.Schema {
-	return config.Schema{
+func given(key string) configfile.Schema {
+	return configfile.Schema{
 		"type": "object", "required": []string{key},
-		"properties": config.Schema{key: config.Schema{"not": config.Schema{"enum": []any{nil, ""}}}},
+		"properties": configfile.Schema{key: configfile.Schema{"not": configfile.Schema{"enum": []any{nil, ""}}}},
 	}
 }

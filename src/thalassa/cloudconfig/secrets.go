@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/config"
+	"github.com/thalassa-cloud/thalassa-ccm/src/configfile"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 )
 
@@ -22,7 +22,7 @@ const maxSecret = 1 << 20
 // ReadSecrets reads the files that the configuration refers to. It can be called again at any time. The error names the
 // keys of files that cannot be used, and does not repeat their content.
 func (c Config) ReadSecrets(from cloud.Environment) (secret.Secrets, error) {
-	var problems config.Problems
+	var problems configfile.Problems
 	secrets := c.readSecrets(from, &problems)
 	return secrets, problems.Err()
 }
@@ -64,7 +64,7 @@ func readCredentials(from cloud.Environment, directory string, problems reporter
 	for _, file := range []struct {
 		name  string
 		value *string
-		rule  config.Rule
+		rule  configfile.Rule
 	}{
 		{"personalAccessToken", &c.PersonalAccessToken, tokenRule()},
 		{"clientID", &c.ClientID, clientIDRule()},

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/list"
+	"github.com/thalassa-cloud/thalassa-ccm/src/event"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/providerid"
 )
@@ -38,7 +38,7 @@ func (i *Provider) noMachineNamed(ctx context.Context, name string) error {
 			texts = append(texts, fmt.Sprintf("%s (%s)", machine.ID, ownName(machine)))
 		}
 		advice = fmt.Sprintf("These machines have similar names: %s. If this Node runs on one of them, give it "+
-			"exactly the name of this Node, or set spec.providerID of this Node to %s", list.Short(texts),
+			"exactly the name of this Node, or set spec.providerID of this Node to %s", event.Names(texts),
 			anyProviderID())
 	}
 	return &cloud.MachineProblem{Reason: cloud.MachineNotFound,

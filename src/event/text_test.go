@@ -1,0 +1,41 @@
+package event
+
+import "testing"
+
+// TestShort writes all of a few names, and the number of those for which there is no room.
+func TestShort(t *testing.T) {
+	ten := []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"}
+	for want, names := range map[string][]string{
+		"":                             nil,
+		"a":                            {"a"},
+		"a, b":                         {"a", "b"},
+		"a, b, c, d, e, f, g, h, i, j": ten,
+		"a, b, c, d, e, f, g, h, i, j and 2 more": append(ten, "k", "l"),
+	} {
+		if got := Names(names); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// TestSentences: no text runs into the next one, and none has two full stops.
+func TestSentences(t *testing.T) {
+	for _, tt := range []struct {
+		texts []string
+		want  string
+	}{
+		{nil, ""},
+		{[]string{"", " "}, ""},
+		{[]string{"quota exceeded"}, "quota exceeded."},
+		{[]string{"quota exceeded", "It is retried."}, "quota exceeded. It is retried."},
+		{[]string{"It is full.", " ", " Remove one."}, "It is full. Remove one."},
+		{[]string{"It is full. See https://a.test/x.md"}, "It is full. See https://a.test/x.md"},
+		{[]string{"did you mean port?", "One of: a", "too long…"}, "did you mean port? One of: a. too long…"},
+		{[]string{`the answer is "no"`, `the answer is "No."`, "(see the log)", "(It is full.)"},
+			`the answer is "no". the answer is "No." (see the log). (It is full.)`},
+	} {
+		if got := Sentences(tt.texts...); got != tt.want {
+			t.Errorf("%q become %q, want %q", tt.texts, got, tt.want)
+		}
+	}
+}
