@@ -14,7 +14,6 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/inventory"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
@@ -309,62 +308,6 @@ func TestServerThatIsGoneBlocksNobody(t *testing.T) {
 		}
 		if got := l.machines(l.group().Name); len(got) != 2 {
 			t.Errorf("machines = %v, want the set to stay as it was", got)
-		}
-	})
-}
-
-// TestWhatTheCloudCannotDo is reported, with what to use instead, and a Service that asks for nothing else gets
-// nothing.
-func TestWhatTheCloudCannotDo(t *testing.T) {
-	l := newLab(t, emulator.Config{})
-	sctp := service("sctp", 80)
-	sctp.Spec.Ports[0].Protocol = corev1.ProtocolSCTP
-	if _, err := l.ensure(sctp, l.nodes("a")); err == nil ||
-		!strings.Contains(err.Error(), "no port of the Service can be opened") {
-		t.Errorf("error = %v, want that no port can be opened", err)
-	}
-	if want, event := "port 80/SCTP of Service shop/sctp: Thalassa Cloud load balancers have no SCTP; use TCP or UDP",
-		l.nextEvent(); !strings.HasSuffix(event, want) {
-		t.Errorf("event = %q, want %s", event, want)
-	}
-	if left := l.leftovers(); len(left) > 0 {
-		t.Errorf("created nevertheless: %v", left)
-	}
-}
-
-func TestHandMadeListenerStays(t *testing.T) {
-	l := newLab(t, emulator.Config{})
-	nodes, web := l.nodes("a"), service("web", 80)
-	l.settle(web, nodes)
-	byHand := iaas.CreateListener{Name: "by-hand", Port: 9000, Protocol: iaas.ProtocolTCP,
-		TargetGroup: l.group().Identity}
-	if _, err := l.api().CreateListener(t.Context(), l.balancer().Identity, byHand); err != nil {
-		t.Fatal(err)
-	}
-	l.restart()
-	l.emulator.ResetCounters()
-	l.settle(web, nodes)
-	if writes := l.writes(); len(writes) > 0 {
-		t.Errorf("writes because of a listener that is not ours: %v", writes)
-	}
-}
-
-func TestLoadBalancerDeletedByHandComesBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t, slowCloud)
-		nodes, web := l.nodes("a"), service("web", 80)
-		l.settle(web, nodes)
-		if err := l.api().DeleteLoadbalancer(t.Context(), l.balancer().Identity); err != nil {
-			t.Fatal(err)
-		}
-		<-time.After(inventory.BalancerAge + time.Second)
-		status, now := l.settle(web, nodes), l.balancer()
-		if len(status.Ingress) != 1 || !slices.Contains(now.ExternalIpAddresses, status.Ingress[0].IP) {
-			t.Errorf("status = %+v, want the address of a new load balancer: %v", status, now.ExternalIpAddresses)
-		}
-		l.remove(web)
-		if left := l.leftovers(); len(left) > 0 {
-			t.Errorf("left in the cloud: %v", left)
 		}
 	})
 }

@@ -105,6 +105,13 @@ func stories() []story {
 			web.Annotations[label.AnnotationPrefix+"idle-connection-timeout"] = "60"
 			web.Annotations[label.AnnotationPrefix+"loadbalancing-policy"] = "MAGLEV"
 		})},
+		{name: "security-group", has: asBefore(), stays: both(), begin: func(l *lab, web *corev1.Service,
+			nodes []*corev1.Node) faulttest.Start {
+			l.published(web, nodes)
+			return l.kept(web, nodes, edits(annotated(nameCreateGroup, "true")), edits(func(web *corev1.Service) {
+				delete(web.Annotations, label.AnnotationPrefix+nameCreateGroup)
+			}))
+		}},
 		{name: "labels", has: asBefore(), stays: both(), under: merging, begin: func(l *lab, web *corev1.Service,
 			nodes []*corev1.Node) faulttest.Start {
 			l.published(web, nodes)

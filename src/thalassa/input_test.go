@@ -92,14 +92,6 @@ func annotationsOfOtherProducts() map[string]input {
 		"internal in AWS": {elsewhere("service.beta.kubernetes.io/aws-load-balancer-internal", "true"),
 			want{false, 0, "set loadbalancer.k8s.thalassa.cloud/type to internal, or to public",
 				"LoadBalancerConfigValid", nil}},
-		"internal on IronCore": {elsewhere("service.beta.kubernetes.io/ironcore-load-balancer-internal", "true"),
-			want{false, 0, "is an annotation of IronCore", "LoadBalancerConfigValid", nil}},
-		"public in AWS": {elsewhere("service.beta.kubernetes.io/aws-load-balancer-scheme", "internet-facing"),
-			want{true, 2, "", "", nil}},
-		"sources in Azure": {elsewhere("service.beta.kubernetes.io/azure-allowed-ip-ranges", "10.0.0.0/8"),
-			want{false, 0, "name the networks in spec.loadBalancerSourceRanges", "LoadBalancerConfigValid", nil}},
-		"security groups in AWS": {elsewhere("service.beta.kubernetes.io/aws-load-balancer-security-groups", "sg-1"),
-			want{false, 0, "name security groups of the VPC", "LoadBalancerConfigValid", nil}},
 		"an address in MetalLB": {elsewhere("metallb.io/loadBalancerIPs", "192.0.2.1"),
 			want{true, 2, "UnsupportedSetting", "LoadBalancerConfigValid", nil}},
 	}
@@ -114,16 +106,11 @@ func TestBadInputOfNewServices(t *testing.T) {
 		"a hundred ports and one": {func(s *corev1.Service) { s.Spec.Ports = many(101) },
 			want{false, 0, "a load balancer of Thalassa Cloud has at most 100 ports, and Service shop/web has 101",
 				"LoadBalancerProvisioned", nil}},
-		"a thousand ports": {func(s *corev1.Service) {
-			s.Spec.Ports = many(1000)
-		}, want{false, 0, "distribute the ports over several Services", "LoadBalancerProvisioned", nil}},
 		"the longest names": {func(s *corev1.Service) {
 			s.Namespace, s.Name, s.UID = long("n", 63), long("s", 63), "0a1b2c3d-0a1b-2c3d-4e5f-0a1b2c3d4e5f"
 			s.Spec.Ports[0].Name, s.Labels = long("p", 63), map[string]string{long("k", 253) + "/" +
 				long("l", 63): long("v", 63)}
 		}, want{true, 2, "", "", nil}},
-		"no node ports": {func(s *corev1.Service) { s.Spec.Ports[1].NodePort = 0 },
-			want{true, 1, "port 443 of Service shop/web has no node port", "LoadBalancerConfigValid", nil}},
 		"no node ports at all": {func(s *corev1.Service) { s.Spec.Ports[0].NodePort, s.Spec.Ports[1].NodePort = 0, 0 },
 			want{false, 0, "ports 80, 443 of Service shop/web have no node ports, and the load balancer reaches pods " +
 				"through node ports: set spec.allocateLoadBalancerNodePorts", "LoadBalancerConfigValid", onlyReported}},
@@ -131,39 +118,10 @@ func TestBadInputOfNewServices(t *testing.T) {
 			want{true, 1,
 				"port 443/SCTP of Service shop/web: Thalassa Cloud load balancers have no SCTP; use TCP or UDP",
 				"LoadBalancerConfigValid", nil}},
-		"SCTP alone": {func(s *corev1.Service) {
-			s.Spec.Ports = s.Spec.Ports[1:]
-			s.Spec.Ports[0].Protocol = corev1.ProtocolSCTP
-		}, want{false, 0, "use TCP or UDP", "LoadBalancerConfigValid", onlyReported}},
 		"sources of a port that cannot be read": {annotated("acl-port-p443", "nobody"), want{true, 1, "acl-port-p443",
 			"LoadBalancerConfigValid", nil}},
 		"sources that cannot be read": {annotated("acl-allowed-sources", "nobody"),
 			want{false, 0, "acl-allowed-sources", "LoadBalancerConfigValid", nil}},
-		"public and internal": {annotated("internal", "true"), want{true, 2, "", "", func(l *lab, _ office) {
-			l.checkInternal(false)
-		}}},
-		"internal and not internal": {annotated("type", "internal", "internal", "false"),
-			want{false, 0, "type is internal and", "LoadBalancerConfigValid", nil}},
-		"a type that there is not": {annotated("type", "private"),
-			want{false, 0, `"private"`, "LoadBalancerConfigValid", nil}},
-		"two lists of sources": {func(s *corev1.Service) {
-			s.Annotations[label.AnnotationPrefix+"acl-allowed-sources"] = "0.0.0.0/0"
-			s.Spec.LoadBalancerSourceRanges = []string{"10.0.0.0/8"}
-		}, want{true, 2, "", "", func(l *lab, _ office) {
-			for port, sources := range l.allowed() {
-				if !slices.Equal(sources, []string{"0.0.0.0/0", "10.0.0.0/8"}) {
-					l.Errorf("port %d is open to %v, want both lists", port, sources)
-				}
-			}
-		}}},
-		"a policy that there is not": {func(s *corev1.Service) {
-			s.Annotations[label.AnnotationPrefix+"loadbalancing-policy"] = "FASTEST"
-			s.Annotations[label.AnnotationPrefix+"idle-connection-timeout"] = "60"
-		}, want{true, 2, "FASTEST", "LoadBalancerConfigValid", func(l *lab, _ office) {
-			if idle := l.balancer().LoadbalancerListeners[0].ConnectionIdleTimeout; idle == nil || *idle != 60 {
-				l.Errorf("the other setting is %v", idle)
-			}
-		}}},
 		"an annotation of the longest value": {func(s *corev1.Service) {
 			s.Annotations[label.AnnotationPrefix+"max-connections"] = long("9", 200000)
 		}, want{true, 2, "max-connections", "LoadBalancerConfigValid", nil}},
@@ -263,35 +221,15 @@ func TestBadInputOfServicesThatServe(t *testing.T) {
 	}{
 		"a thousand ports more": {func(s *corev1.Service) { s.Spec.Ports = append(s.Spec.Ports, many(1000)...) },
 			want{true, 2, "1000 of them are not opened", "LoadBalancerSynced", nil}},
-		"another subnet": {func(s *corev1.Service) {
-			s.Annotations[label.AnnotationPrefix+"subnet"] = "subnet-00000000000000000new"
-		},
-			want{true, 2, "subnet", "LoadBalancerConfigValid", nil}},
 		"another type": {func(s *corev1.Service) { s.Annotations[label.AnnotationPrefix+"type"] = "internal" },
 			want{true, 2, "requests a load balancer of type internal, but its load balancer is of type public",
 				"LoadBalancerConfigValid", nil}},
-		"a type that there is not": {annotated("type", "private"),
-			want{true, 2, `"private"`, "LoadBalancerConfigValid", nil}},
 		"sources that cannot be read": {annotated("acl-allowed-sources", "10.0.0.0/8, nobody"),
 			want{true, 2, "acl-allowed-sources", "LoadBalancerConfigValid", nil}},
 		"internal in AWS": {elsewhere("service.beta.kubernetes.io/aws-load-balancer-internal", "true"),
 			want{true, 2, "is an annotation of AWS", "LoadBalancerConfigValid", nil}},
-		"sources in DigitalOcean": {elsewhere("service.beta.kubernetes.io/do-loadbalancer-allow-rules",
-			"cidr:10.0.0.0/8"), want{true, 2, "is an annotation of DigitalOcean", "LoadBalancerConfigValid", nil}},
 		"a security group that there is not": {annotated("security-groups", "sg-1"),
 			want{true, 2, `no security group "sg-1"`, "LoadBalancerConfigValid", nil}},
-		"whether it has a group of its own": {annotated("create-security-group", "perhaps"),
-			want{true, 2, "create-security-group", "LoadBalancerConfigValid", nil}},
-		"a reserved address that is none": {func(s *corev1.Service) {
-			s.Spec.LoadBalancerIP = "shop"
-		}, want{true, 2, "spec.loadBalancerIP", "LoadBalancerConfigValid", nil}},
-		"internal": {func(s *corev1.Service) { s.Annotations[label.AnnotationPrefix+"internal"] = "true" },
-			want{true, 2, "internal", "LoadBalancerConfigValid", nil}},
-		"a reserved address": {func(
-			s *corev1.Service) {
-			s.Annotations[label.AnnotationPrefix+"reserved-ip"] = "192.0.2.7"
-		},
-			want{true, 2, "reserved-ip", "LoadBalancerConfigValid", nil}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -372,20 +310,4 @@ func TestNewServiceWithUnreadableSources(t *testing.T) {
 		annotated("acl-allowed-sources", "10.0.0.0/8")(web)
 		l.settle(web, nodes)
 	})
-}
-
-// TestTimeoutBeyondTheIntervalIsReported once, however many ports have it.
-func TestTimeoutBeyondTheIntervalIsReported(t *testing.T) {
-	l := newLab(t, emulator.Config{})
-	nodes, web := l.nodes("a"), service("web", 80, 443)
-	annotated("health-check-interval", "5", "health-check-timeout", "6")(web)
-	l.settle(web, nodes)
-	l.reported("too long", reasonConflict, "6 seconds", "5 seconds")
-	annotated("health-check-timeout", "5")(web)
-	l.settle(web, nodes)
-	annotated("health-check-timeout", "6", "health-check-enabled", "false")(web)
-	l.settle(web, nodes)
-	if got := l.warnings(); got != "" {
-		t.Errorf("reported %q of a timeout that is the interval, or of no check at all", got)
-	}
 }

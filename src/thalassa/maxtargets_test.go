@@ -2,16 +2,19 @@ package thalassa
 
 import (
 	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/thalassa-cloud/client-go/iaas"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/tier"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/balancer"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/providerid"
 )
 
 // targetCount wants so many targets of all target groups, which are the same ones, and returns them.
@@ -28,34 +31,6 @@ func (l *lab) targetCount(what string, want int) []string {
 		}
 	}
 	return machines
-}
-
-// TestMaxTargets of the cluster and of a Service: how many targets a load balancer has.
-func TestMaxTargets(t *testing.T) {
-	for name, tt := range map[string]struct {
-		cluster int
-		apply   func(*corev1.Service)
-		want    int
-	}{
-		"by default":               {0, annotated(), 5},
-		"of the cluster":           {2, annotated(), 2},
-		"of the Service":           {2, annotated("max-targets", "3"), 3},
-		"more than there are":      {2, annotated("max-targets", "10000"), 5},
-		"no limit for the Service": {2, annotated("max-targets", "0"), 5},
-		"invalid":                  {2, annotated("max-targets", "many"), 2},
-		"invalid, and no limit":    {0, annotated("max-targets", "many"), 5},
-		"policy Local":             {2, func(s *corev1.Service) { local(s, true) }, 5},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				l := newFeatureLab(t)
-				l.config.LoadBalancer.MaxTargets = tt.cluster
-				l.restart()
-				l.settle(serviceWith(tt.apply), l.nodes("a", "b", "c", "d", "e"))
-				l.targetCount(name, tt.want)
-			})
-		})
-	}
 }
 
 // TestMaxTargetsOfTakenOverLoadBalancer: the limit of the cluster applies, although defaults of annotations do not. At
@@ -81,157 +56,10 @@ func TestMaxTargetsOfTakenOverLoadBalancer(t *testing.T) {
 // untilSettled is the time without changes after which targets leave that others have replaced.
 const untilSettled = 5 * time.Minute
 
-// TestMaxTargetsChanges: a new limit keeps the targets that stay, and one that cannot be read removes none. Their
-// number does not stay low after machines were missing for a while.
-func TestMaxTargetsChanges(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newFeatureLab(t)
-		l.config.LoadBalancer.MaxTargets = 2
-		l.restart()
-		nodes, web := l.nodes("a", "b", "c", "d", "e"), service("web", 80)
-		setReady(nodes)
-		l.settle(web, nodes)
-		two := l.targetCount("two", 2)
-		annotated("max-targets", "3")(web)
-		l.settle(web, nodes)
-		three := l.targetCount("three", 3)
-		if !slices.Contains(three, two[0]) || !slices.Contains(three, two[1]) {
-			t.Errorf("%v became %v", two, three)
-		}
-		for _, pair := range [][]string{{"max-targets", "-1"}, {"max-target", "1"}} {
-			l.warnings()
-			annotated(pair...)(web)
-			l.settle(web, nodes)
-			if now := l.targetCount("invalid", 3); !slices.Equal(now, three) {
-				t.Errorf("%v became %v because of an invalid annotation", three, now)
-			}
-			l.reported(pair[0], reasonAnnotation, "loadbalancer.k8s.thalassa.cloud/"+pair[0])
-			delete(web.Annotations, "loadbalancer.k8s.thalassa.cloud/"+pair[0])
-		}
-		annotated("max-targets", "many")(web)
-		l.settle(web, nodes)
-		<-time.After(untilSettled)
-		l.settle(web, nodes)
-		l.targetCount("invalid for long", 3)
-		l.settle(web, nodes[:1])
-		l.targetCount("one node", 1)
-		l.settle(web, nodes)
-		l.targetCount("the nodes are back", 2)
-	})
-}
-
-// TestMaxTargetsOfExcludedNodes: other nodes take the places of nodes that may receive no traffic.
-func TestMaxTargetsOfExcludedNodes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newFeatureLab(t)
-		nodes, web := l.nodes("a", "b", "c", "d", "e"), serviceWith(annotated("max-targets", "2"))
-		l.settle(web, nodes)
-		before := l.targetCount("before", 2)
-		for _, node := range nodes {
-			if node.Spec.ProviderID == providerid.Of(before[0]) || node.Spec.ProviderID == providerid.Of(before[1]) {
-				node.Labels = map[string]string{corev1.LabelNodeExcludeBalancers: ""}
-			}
-		}
-		l.settle(web, nodes)
-		if after := l.targetCount("without the excluded ones", 2); slices.Contains(after, before[0]) ||
-			slices.Contains(after, before[1]) {
-			t.Errorf("%v became %v although these nodes are excluded", before, after)
-		}
-	})
-}
-
-// TestMaxTargetsWithPolicyLocal: an event says that the annotation has no effect.
-func TestMaxTargetsWithPolicyLocal(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newFeatureLab(t)
-		nodes, web := l.nodes("a", "b", "c"), serviceWith(annotated("max-targets", "2"))
-		l.settle(web, nodes)
-		l.reported("policy Cluster")
-		local(web, true)
-		l.settle(web, nodes)
-		l.targetCount("policy Local", 3)
-		l.reported("policy Local", reasonUnsupported, "max-targets has no effect while spec.externalTrafficPolicy is "+
-			"Local")
-	})
-}
-
-// TestMaxTargetsReplacesMachines: the place of a machine that does not exist any more is taken, by one write for
-// each port, also while its Node exists.
-func TestMaxTargetsReplacesMachines(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newFeatureLab(t)
-		nodes, web := l.nodes("a", "b", "c", "d"), serviceWith(annotated("max-targets", "2"))
-		l.settle(web, nodes)
-		before := l.targetCount("before", 2)
-		if err := l.emulator.DeleteMachine(before[0]); err != nil {
-			t.Fatal(err)
-		}
-		<-time.After(2 * driftPeriod)
-		if err := l.cloud.inventory.Refresh(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		l.emulator.ResetCounters()
-		l.settle(web, nodes)
-		after := l.targetCount("after", 2)
-		if !slices.Contains(after, before[1]) || slices.Contains(after, before[0]) {
-			t.Errorf("%v became %v, want that only %s is replaced", before, after, before[0])
-		}
-		if writes := l.writes(); len(writes) != 2 {
-			t.Errorf("the writes are %v, want one for each port", writes)
-		}
-	})
-}
-
 // setReady sets the condition Ready of the nodes.
 func setReady(nodes []*corev1.Node) {
 	for _, node := range nodes {
 		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
-	}
-}
-
-// machinesWithout returns the machines of the nodes that are not in the list, sorted.
-func machinesWithout(nodes []*corev1.Node, machines []string) []string {
-	var others []string
-	for _, node := range nodes {
-		if machine, _ := identify(node); !slices.Contains(machines, machine) {
-			others = append(others, machine)
-		}
-	}
-	slices.Sort(others)
-	return others
-}
-
-// TestMaxTargetsAndNodesLeftOut: a node whose machine does not exist is reported for the Services that it would be a
-// target of, and for no others.
-func TestMaxTargetsAndNodesLeftOut(t *testing.T) {
-	for name, selected := range map[string]bool{"a target": true, "another node": false, "a target, ready": true,
-		"another node, ready": false} {
-		synctest.Test(t, func(t *testing.T) {
-			l := newFeatureLab(t)
-			nodes, web := l.nodes("a", "b", "c", "d"), serviceWith(annotated("max-targets", "2"))
-			if strings.Contains(name, "ready") {
-				setReady(nodes)
-			}
-			l.settle(web, nodes)
-			before := l.targetCount("before", 2)
-			gone := before[0]
-			if !selected {
-				gone = machinesWithout(nodes, before)[0]
-			}
-			l.watching(web)
-			if err := l.emulator.DeleteMachine(gone); err != nil {
-				t.Fatal(err)
-			}
-			l.warnings()
-			<-time.After(time.Hour)
-			after := l.targetCount(name, 2)
-			if slices.Contains(after, gone) || !selected && !slices.Equal(after, before) {
-				t.Errorf("%s: %v became %v without %s", name, before, after, gone)
-			}
-			if messages := l.reportedLeftOut(); len(messages) > 0 != selected {
-				t.Errorf("%s: reported are %v", name, messages)
-			}
-		})
 	}
 }
 
@@ -249,4 +77,165 @@ func preferredFirst(nodes []*corev1.Node, service *corev1.Service) []string {
 func machineOf(node *corev1.Node) string {
 	machine, _ := identify(node)
 	return machine
+}
+
+// attach is the operation that sets the targets of a target group.
+const attach = "POST /v1/loadbalancer-target-groups/{id}/attachments"
+
+// limitedService is a Service with a limit of two in a cluster with a service controller, its ready nodes, and their
+// machines in the order in which the Service prefers them. The targets are the first two of these.
+type limitedService struct {
+	*lab
+	cluster kubernetes.Interface
+	service *corev1.Service
+	nodes   map[string]*corev1.Node // by machine
+	order   []string
+}
+
+func newLimitedService(t *testing.T, mode string) *limitedService {
+	t.Helper()
+	s := &limitedService{lab: newFeatureLab(t), service: serviceWith(annotated("max-targets", "2")),
+		nodes: map[string]*corev1.Node{}}
+	s.config.LoadBalancer.Drift = mode
+	s.restart()
+	nodes := s.lab.nodes("a", "b", "c", "d", "e", "f", "g")
+	setReady(nodes)
+	for _, node := range nodes {
+		s.nodes[machineOf(node)] = node
+	}
+	s.order = preferredFirst(nodes, s.service)
+	s.settle(s.service, nodes)
+	s.cluster = s.watching(s.service)
+	<-time.After(time.Hour)
+	s.wantTargets("before", s.order[:2]...)
+	s.warnings()
+	return s
+}
+
+// change changes the Node on a machine.
+func (s *limitedService) change(machine string, apply func(*corev1.Node)) {
+	s.Helper()
+	node := s.nodes[machine].DeepCopy()
+	apply(node)
+	if _, err := s.cluster.CoreV1().Nodes().Update(s.Context(), node, metav1.UpdateOptions{}); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// wantTargets wants these targets of all target groups.
+func (s *limitedService) wantTargets(what string, want ...string) {
+	s.Helper()
+	want = slices.Sorted(slices.Values(want))
+	if got := s.targetCount(what, len(want)); !slices.Equal(got, want) {
+		s.Errorf("%s: the targets are %v, want %v", what, got, want)
+	}
+}
+
+// setTargets replaces the targets of all target groups, as somebody else does.
+func (s *limitedService) setTargets(machines ...string) {
+	s.Helper()
+	groups, err := s.api().ListTargetGroups(s.Context(), nil)
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, group := range groups {
+		batch := iaas.TargetGroupAttachmentsBatch{TargetGroupID: group.Identity}
+		for _, machine := range machines {
+			batch.Attachments = append(batch.Attachments, iaas.AttachTarget{ServerIdentity: machine})
+		}
+		if err := s.api().SetTargetGroupServerAttachments(s.Context(), batch); err != nil {
+			s.Fatal(err)
+		}
+	}
+}
+
+func excluded(node *corev1.Node) {
+	node.Labels = map[string]string{corev1.LabelNodeExcludeBalancers: ""}
+}
+
+func unchanged(*corev1.Node) {}
+
+// TestMaxTargetsFollowNodes: targets are added at once, and those that others have replaced leave some time later. Only
+// those that are not usable any more leave at once. Nothing of it is drift, whatever drift is configured to cause.
+func TestMaxTargetsFollowNodes(t *testing.T) {
+	for _, mode := range tier.Pick([]string{"repair"}, []string{"repair", "report", "off"}) {
+		synctest.Test(t, func(t *testing.T) {
+			s := newLimitedService(t, mode)
+			first := s.order[0]
+			s.change(first, excluded)
+			<-time.After(time.Minute)
+			s.wantTargets("one is excluded", s.order[1:3]...)
+			s.change(first, unchanged)
+			<-time.After(time.Minute)
+			s.wantTargets("it is back", s.order[:3]...)
+			<-time.After(2 * untilSettled)
+			s.wantTargets("and later", s.order[:2]...)
+
+			s.change(first, func(node *corev1.Node) {
+				node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{
+					Type: corev1.NodeNetworkUnavailable, Status: corev1.ConditionTrue})
+			})
+			<-time.After(time.Minute)
+			s.wantTargets("it has no network", s.order[:3]...)
+			<-time.After(2 * untilSettled)
+			s.wantTargets("and later", s.order[1:3]...)
+			s.change(first, unchanged)
+			<-time.After(3 * untilSettled)
+			s.wantTargets("it has one again", s.order[:2]...)
+			s.reported(mode)
+		})
+	}
+}
+
+// TestMaxTargetsDrift: targets that were replaced by hand are drift, as without a limit, and so is a machine that is no
+// Node.
+func TestMaxTargetsDrift(t *testing.T) {
+	for _, mode := range tier.Pick([]string{"repair"}, []string{"repair", "report", "off"}) {
+		synctest.Test(t, func(t *testing.T) {
+			s := newLimitedService(t, mode)
+			s.setTargets(s.order[3:5]...)
+			<-time.After(time.Hour)
+			switch mode {
+			case "off":
+				s.wantTargets(mode, s.order[3:5]...)
+				s.reported(mode)
+				return
+			case "report":
+				s.wantTargets(mode, s.order[3:5]...)
+			default:
+				s.wantTargets(mode, s.order[:2]...)
+			}
+			s.reported(mode, "LoadBalancerDrifted", "2 machines become 3")
+			strange, err := s.emulator.AddMachine(emulator.MachineSpec{Name: "old"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.setTargets(s.order[0], s.order[1], strange)
+			<-time.After(time.Hour)
+			s.reported(mode, "LoadBalancerDrifted", "")
+		})
+	}
+}
+
+// TestMaxTargetsAfterARestart: a process that begins while targets are to leave removes them later, and not at once.
+func TestMaxTargetsAfterARestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newFeatureLab(t)
+		nodes, web := l.nodes("a", "b", "c"), serviceWith(annotated("max-targets", "1"))
+		setReady(nodes)
+		order := preferredFirst(nodes, web)
+		without := slices.DeleteFunc(slices.Clone(nodes), func(node *corev1.Node) bool {
+			return machineOf(node) == order[0]
+		})
+		l.settle(web, without)
+		l.settle(web, nodes)
+		l.restart()
+		for i, want := range []int{2, 1, 1} {
+			l.settle(web, nodes)
+			if now := l.targetCount("a look", want); i > 0 && now[0] != order[0] {
+				t.Errorf("look %d: %v is left, want %s", i, now, order[0])
+			}
+			<-time.After(untilSettled)
+		}
+	})
 }

@@ -2,12 +2,10 @@ package thalassa
 
 import (
 	"encoding/json"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -16,97 +14,6 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/balancer"
 )
-
-// decoded is a plan after it was encoded as JSON and decoded again. It is the same plan: an operation has nothing
-// that JSON does not show.
-func decoded(t *testing.T, plan cloud.Plan) cloud.Plan {
-	t.Helper()
-	again := slices.Clone(plan)
-	for i, operation := range plan {
-		text, err := json.Marshal(operation.Object)
-		if err != nil {
-			t.Fatalf("%s: %v", operation, err)
-		}
-		object := reflect.New(reflect.TypeOf(operation.Object))
-		if err := json.Unmarshal(text, object.Interface()); err != nil {
-			t.Fatalf("%s: %v", operation, err)
-		}
-		again[i].Object = object.Elem().Interface()
-	}
-	if diff := cmp.Diff(plan, again); diff != "" {
-		t.Fatalf("the plan is another one after it was encoded (-before +after):\n%s", diff)
-	}
-	return again
-}
-
-// TestPlanIsData: each plan in the life of a Service is a value that survives JSON, is the same when it is made
-// again, and what was decoded can be carried out. Once it is, the next plan is empty.
-func TestPlanIsData(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t, emulator.Config{})
-		nodes := l.nodes("a", "b")
-		kinds := map[string]bool{}
-		apply := func(s *corev1.Service, found cloud.Comparison) {
-			t.Helper()
-			for _, operation := range found.Plan {
-				kinds[reflect.TypeOf(operation.Object).Name()] = true
-			}
-			if _, err := l.cloud.balancers.Apply(t.Context(), s, decoded(t, found.Plan)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		reach := func(s *corev1.Service, nodes []*corev1.Node) {
-			t.Helper()
-			targets := cloud.ChooseTargets(nodes, identify)
-			apply(s, l.compare(s, targets))
-			if left := l.compare(s, targets).Plan; len(left) > 0 {
-				t.Fatalf("after the plan was carried out another one is needed:\n%s", left)
-			}
-			<-time.After(time.Minute)
-		}
-		with := func(annotations []string, ports ...int32) *corev1.Service {
-			s := service("web", ports...)
-			annotated(annotations...)(s)
-			return s
-		}
-		reach(with(nil, 80, 443), nodes)
-		own := []string{"create-security-group", "true"}
-		reach(with(append(own, "idle-connection-timeout", "90"), 80, 8080), nodes[:1])
-		reach(with(append(own, "acl-allowed-sources", "192.0.2.0/24"), 80, 8080), nodes[:1])
-		reach(with([]string{"loadbalancing-policy", "RANDOM"}, 80), nodes)
-		for written := false; ; written = true {
-			last := with(nil, 80)
-			found, err := l.cloud.balancers.PlanDelete(t.Context(), last, written)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !found.Exists {
-				break
-			}
-			apply(last, found)
-			<-time.After(time.Minute)
-		}
-		if left := l.leftovers(); len(left) > 0 {
-			t.Errorf("left in the cloud: %v", left)
-		}
-		for _, one := range operationTypes() {
-			if name := reflect.TypeOf(one).Name(); !kinds[name] {
-				t.Errorf("no plan had a %s: have %v", name, kinds)
-			}
-		}
-	})
-}
-
-// operationTypes are the objects of all operations.
-func operationTypes() []any {
-	return []any{
-		balancer.CreateLoadBalancer{}, balancer.UpdateLoadBalancer{}, balancer.DeleteLoadBalancer{},
-		balancer.CreateListener{}, balancer.UpdateListener{}, balancer.DeleteListener{},
-		balancer.CreateTargetGroup{}, balancer.UpdateTargetGroup{}, balancer.SetMachines{},
-		balancer.DeleteTargetGroup{},
-		balancer.CreateSecurityGroup{}, balancer.UpdateSecurityGroup{}, balancer.DeleteSecurityGroup{},
-	}
-}
 
 // compare returns how a Service differs, which is the same twice.
 func (l *lab) compare(s *corev1.Service, targets cloud.Targets) cloud.Comparison {

@@ -25,8 +25,8 @@ type desired struct {
 	name   string // of the load balancer if the Service names none
 	labels resource.Labels
 	// created: this program created the load balancer, or will create it. Defaults that differ from those of the
-	// existing CCM apply only then. adopted: the load balancer keeps its values until the Service asks for others.
-	created, adopted bool
+	// existing CCM apply only then.
+	created bool
 	// deleted: the Service does not exist any more, and only its name is known.
 	deleted   bool
 	unmanaged string   // identity of the Service's security group if it should not have one any more
@@ -165,6 +165,7 @@ func (d *difference) createBalancer(ports []*port) {
 // refuses to delete a target group that a listener uses.
 func (d *difference) surplus(o Observed) {
 	if len(o.Balancers) > 0 {
+		d.labelSurplus(o)
 		d.surplusListeners(o.Balancers[0])
 		for _, younger := range o.Balancers[1:] {
 			d.deleteBalancer(younger, "the Service has an older one")
@@ -199,7 +200,13 @@ func (d *difference) surplusListeners(balancer resource.LoadBalancer) {
 			d.used[listener.TargetGroup] = true
 			continue
 		}
-		d.addClosing(cloud.Delete, kindListener, listener.Name, "the Service has no such port",
+		add := d.addClosing
+		if slices.ContainsFunc(d.observed.Groups, func(group resource.TargetGroup) bool {
+			return group.ID == listener.TargetGroup && d.lacksLabels(group)
+		}) {
+			add = d.add // only if the group got its labels
+		}
+		add(cloud.Delete, kindListener, listener.Name, "the Service has no such port",
 			DeleteListener{balancer.ID, listener.ID})
 	}
 }
@@ -274,7 +281,7 @@ func addChange[T comparable](c *changes, what string, from, to T) {
 // addMissingLabels adds a line if an object lacks labels.
 func addMissingLabels(c *changes, from, to resource.Labels) {
 	if !resource.HasLabels(from, to) {
-		*c = append(*c, "labels of the Service are missing")
+		*c = append(*c, missingLabels)
 	}
 }
 

@@ -95,10 +95,10 @@ func (d *difference) withGroups(from resource.LoadBalancer) resource.LoadBalance
 // updateBalancer adds all other changes of an existing load balancer, after its listeners: if the cloud refuses these
 // changes, ports are closed nevertheless. Security groups are detached only now.
 func (d *difference) updateBalancer(from, attached resource.LoadBalancer) {
-	before := d.withGroups(from)
-	if c := d.balancerChanges(before, d.desiredBalancer(before)); len(c) > 0 {
-		to := d.desiredBalancer(attached).LoadBalancer
-		d.add(cloud.Update, kindBalancer, from.Name, c.String(), UpdateLoadBalancer{From: attached, To: to, Look: true})
+	to := d.desiredBalancer(attached)
+	if c := d.balancerChanges(attached, to); len(c) > 0 {
+		d.add(cloud.Update, kindBalancer, from.Name, c.String(),
+			UpdateLoadBalancer{From: attached, To: to.LoadBalancer, Look: true})
 	}
 }
 

@@ -38,7 +38,7 @@ func changed(check *resource.HealthCheck, change func(*resource.HealthCheck)) *r
 }
 
 // at changes the port.
-func at(port int32) func(*resource.HealthCheck) {
+func onPort(port int32) func(*resource.HealthCheck) {
 	return func(c *resource.HealthCheck) { c.Port = port }
 }
 
@@ -72,7 +72,7 @@ func healthCheckTests() map[string]healthCheckTest {
 			checking("http", 8081, "/healthz"), checking("http", 8081, "/healthz")},
 		"a port, and switched on, over another": {ask{"health-check-enabled", "true", "health-check-port", "8081"},
 			false, false, slow(),
-			checking("http", 8081, "/healthz"), changed(slow(), at(8081))},
+			checking("http", 8081, "/healthz"), changed(slow(), onPort(8081))},
 		"a port alone": {ask{"health-check-port", "8081"}, false, false, nil, checking("http", 8081, "/healthz"), nil},
 		"a port, of UDP": {ask{"health-check-enabled", "true", "health-check-port", "8081"}, false, udp, nil,
 			checking("http", 8081, "/healthz"), checking("http", 8081, "/healthz")},
@@ -102,7 +102,7 @@ func healthCheckTests() map[string]healthCheckTest {
 		"an interval that cannot be read": {ask{"health-check-enabled", "true", "health-check-port", "8081",
 			"health-check-interval", "often"}, false, false, slow(),
 			changed(checking("http", 8081, "/healthz"), func(c *resource.HealthCheck) { c.PeriodSeconds = 60 }),
-			changed(slow(), at(8081))},
+			changed(slow(), onPort(8081))},
 		"a protocol that there is not": {ask{"health-check-enabled", "true", "health-check-port", "8081",
 			"health-check-protocol", "gopher"}, false, false,
 			changed(slow(), func(c *resource.HealthCheck) {
@@ -114,7 +114,7 @@ func healthCheckTests() map[string]healthCheckTest {
 			"health-check-interval", "5", "health-check-timeout", "6"}, false, false, slow(),
 			changed(checking("http", 8081, "/healthz"), func(c *resource.HealthCheck) {
 				c.PeriodSeconds, c.TimeoutSeconds = 60, 30
-			}), changed(slow(), at(8081))},
+			}), changed(slow(), onPort(8081))},
 	}
 }
 

@@ -74,6 +74,9 @@ func (d *difference) relabelled(balancer resource.LoadBalancer) resource.LoadBal
 	return balancer
 }
 
+// missingLabels is why an object is labelled again.
+const missingLabels = "labels of the Service are missing"
+
 // restoreGroupLabels restores labels of target groups and security groups before their load balancer is deleted: only
 // by it they are recognised without them.
 func (d *difference) restoreGroupLabels(o Observed) {
@@ -83,7 +86,7 @@ func (d *difference) restoreGroupLabels(o Observed) {
 			"set them again. Delete it there.", sentence(kind), name, id)
 	}
 	for _, from := range o.Groups {
-		if to := from; !labelledFor(from.Labels, d.desired.labels) {
+		if to := from; d.lacksLabels(from) {
 			to.Labels = withLabels(from.Labels, d.desired.labels)
 			d.add(cloud.Update, kindGroup, from.Name, why, UpdateTargetGroup{From: from, To: to, MayBeRefused: true,
 				LeavesIfRefused: leaves(kindGroup, from.Name, from.ID)})
@@ -96,6 +99,23 @@ func (d *difference) restoreGroupLabels(o Observed) {
 				MayBeRefused: true, LeavesIfRefused: leaves(kindSecurityGroup, from.Name, from.ID)})
 		}
 	}
+}
+
+// labelSurplus labels the target groups that lack the Service's labels and that it does not need, before the listener is
+// deleted that leads to them: after that, nothing would prove that they belong to the Service.
+func (d *difference) labelSurplus(o Observed) {
+	for _, from := range o.Groups {
+		if to := from; !d.used[from.ID] && d.lacksLabels(from) {
+			to.Labels = withLabels(from.Labels, d.desired.labels)
+			d.add(cloud.Update, kindGroup, from.Name, missingLabels, UpdateTargetGroup{From: from, To: to})
+		}
+	}
+}
+
+// lacksLabels reports whether a target group lost the Service's labels, or was that of the previous Service of an
+// adopted load balancer.
+func (d *difference) lacksLabels(group resource.TargetGroup) bool {
+	return !labelledFor(group.Labels, d.desired.labels)
 }
 
 // remainsText describes an object that stays in the cloud because a load balancer of others uses it. If the cloud

@@ -103,9 +103,11 @@ func newRecordUpdate(annotations resource.Labels) *recordUpdate {
 }
 
 // addRecordChanges adds a line if the record loses entries: a wrong entry would later remove a value of others. Other
-// changes of the record alone do not cause a write.
+// changes of the record alone do not cause a write: the deletion policy is compared elsewhere, and that there was a
+// security group only costs a list.
 func addRecordChanges(c *changes, from, to resource.Labels) {
-	before, after := lastAppliedOf(from).without(settingRetain), lastAppliedOf(to).without(settingRetain)
+	before := lastAppliedOf(from).without(settingRetain).without(settingOwnGroup)
+	after := lastAppliedOf(to).without(settingRetain).without(settingOwnGroup)
 	for _, lost := range before.missingIn(after) {
 		*c = append(*c, fmt.Sprintf("the %s is no longer managed by this Service", lost))
 	}

@@ -18,7 +18,7 @@ import (
 const (
 	defaultName = "a0a1b2c3dweb"
 	askedName   = "shop"
-	address     = "198.18.0.1"
+	publishedIP = "198.18.0.1"
 )
 
 // recognition returns the configuration and the Service of the cases. It publishes the address, or none if it is "".
@@ -96,12 +96,12 @@ func TestRecognition(t *testing.T) {
 		return []resource.LoadBalancer{unlabelledOne("lb-1", name, at, labels)}
 	}
 	two := func(name, at string) []resource.LoadBalancer {
-		return append(one(defaultName, address, nil), unlabelledOne("lb-2", name, at, nil))
+		return append(one(defaultName, publishedIP, nil), unlabelledOne("lb-2", name, at, nil))
 	}
 	deleting := one(defaultName, "", nil)
 	deleting[0].Status = resource.StatusDeleting
 	at := func(key, value string) []resource.LoadBalancer {
-		return one(defaultName, address, labelsWith(key, value))
+		return one(defaultName, publishedIP, labelsWith(key, value))
 	}
 	const other = "203.0.113.9"
 	theirs := resource.Labels{"team": "shop"}
@@ -111,33 +111,33 @@ func TestRecognition(t *testing.T) {
 		like      []resource.LoadBalancer
 		want      string
 	}{
-		"none":                            {address, false, nil, makes},
-		"its name":                        {"", false, one(defaultName, address, nil), taken},
-		"its name, and a person's label":  {"", false, one(defaultName, address, theirs), taken},
-		"its name and address":            {address, false, one(defaultName, address, nil), taken},
-		"the name it asks for":            {"", true, one(askedName, address, nil), no},
-		"that name, and the address":      {address, true, one(askedName, address, nil), asked},
-		"a name it does not ask for":      {"", false, one(askedName, address, nil), makes},
-		"its name, another address":       {other, false, one(defaultName, address, nil), no},
-		"its address, another name":       {address, false, one("theirs", address, nil), no},
-		"another address and name":        {other, false, one("theirs", address, nil), makes},
+		"none":                            {publishedIP, false, nil, makes},
+		"its name":                        {"", false, one(defaultName, publishedIP, nil), taken},
+		"its name, and a person's label":  {"", false, one(defaultName, publishedIP, theirs), taken},
+		"its name and address":            {publishedIP, false, one(defaultName, publishedIP, nil), taken},
+		"the name it asks for":            {"", true, one(askedName, publishedIP, nil), no},
+		"that name, and the address":      {publishedIP, true, one(askedName, publishedIP, nil), asked},
+		"a name it does not ask for":      {"", false, one(askedName, publishedIP, nil), makes},
+		"its name, another address":       {other, false, one(defaultName, publishedIP, nil), no},
+		"its address, another name":       {publishedIP, false, one("theirs", publishedIP, nil), no},
+		"another address and name":        {other, false, one("theirs", publishedIP, nil), makes},
 		"its UID, another name":           {"", false, one("theirs", "", labelsWith(label.Managed, "")), no},
 		"two of its name":                 {"", false, two(defaultName, "198.18.0.2"), no + ", lb-2"},
-		"two, one with the address":       {address, false, two(defaultName, "198.18.0.2"), no + ", lb-2"},
+		"two, one with the address":       {publishedIP, false, two(defaultName, "198.18.0.2"), no + ", lb-2"},
 		"two, one of another name":        {"", false, two("theirs", "198.18.0.2"), taken},
-		"without the cluster":             {address, false, at(label.Cluster, ""), taken},
-		"without the UID":                 {address, false, at(label.ServiceUID, ""), taken},
-		"without that it is managed":      {address, false, at(label.Managed, ""), taken},
-		"another cluster":                 {address, false, at(label.Cluster, "k8s-new"), no},
+		"without the cluster":             {publishedIP, false, at(label.Cluster, ""), taken},
+		"without the UID":                 {publishedIP, false, at(label.ServiceUID, ""), taken},
+		"without that it is managed":      {publishedIP, false, at(label.Managed, ""), taken},
+		"another cluster":                 {publishedIP, false, at(label.Cluster, "k8s-new"), no},
 		"another cluster, elsewhere":      {"", false, at(label.Cluster, "k8s-new"), makes},
-		"another Service":                 {address, false, at(label.ServiceUID, "u-2"), no},
+		"another Service":                 {publishedIP, false, at(label.ServiceUID, "u-2"), no},
 		"another Service, elsewhere":      {"", false, at(label.ServiceUID, "u-2"), makes},
-		"released":                        {address, false, at(label.Managed, "false"), no},
+		"released":                        {publishedIP, false, at(label.Managed, "false"), no},
 		"being deleted":                   {"", false, deleting, ""},
 		"its address in another spelling": {"2001:db8::1", false, one(defaultName, "2001:DB8:0:0::1", nil), taken},
-		"another cluster, another name": {address, false, one("theirs", address,
+		"another cluster, another name": {publishedIP, false, one("theirs", publishedIP,
 			labelsWith(label.Cluster, "k8s-new")), no},
-		"another Service with the name": {"", true, one(askedName, address, labelsWith(label.ServiceUID, "u-2")),
+		"another Service with the name": {"", true, one(askedName, publishedIP, labelsWith(label.ServiceUID, "u-2")),
 			named},
 		"the UID of another cluster": {"", false, one("theirs", "", labelsWith(label.Cluster, "k8s-test#u-2")),
 			"LoadBalancerOfAnotherCluster, refused, lb-1"},
@@ -159,8 +159,8 @@ func TestRecognition(t *testing.T) {
 // TestLoadBalancerBesideUnlabelledOnes: a Service that has a load balancer keeps it, and reports the others once each.
 // At its end, these stay and are named.
 func TestLoadBalancerBesideUnlabelledOnes(t *testing.T) {
-	c, web := recognition(address)
-	owned := unlabelledOne("lb-0", defaultName, address, labelsWith("", ""))
+	c, web := recognition(publishedIP)
+	owned := unlabelledOne("lb-0", defaultName, publishedIP, labelsWith("", ""))
 	like := []resource.LoadBalancer{unlabelledOne("lb-1", defaultName, "198.18.0.2", nil),
 		unlabelledOne("lb-2", defaultName, "198.18.0.3", labelsWith(label.Cluster, "k8s-new"))}
 	got := comparedText(c, web, []resource.LoadBalancer{owned}, like)
@@ -192,13 +192,13 @@ func TestTargetGroupsWithoutLabels(t *testing.T) {
 			Listeners: []string{"l-9"}}, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, web := recognition(address)
+			c, web := recognition(publishedIP)
 			listener := resource.Listener{ID: "l-1", Name: tt.group.Name, Port: 443, Protocol: "tcp",
 				TargetGroup: "tg-1"}
 			if tt.served {
 				listener.Port = 80
 			}
-			lb := unlabelledOne("lb-1", defaultName, address, labelsWith("", ""))
+			lb := unlabelledOne("lb-1", defaultName, publishedIP, labelsWith("", ""))
 			lb.Listeners = []resource.Listener{listener}
 			tt.group.ID = "tg-1"
 			o := Observed{Balancers: []resource.LoadBalancer{lb}}
@@ -218,7 +218,7 @@ func TestTargetGroupsWithoutLabels(t *testing.T) {
 // TestSecurityGroupsWithoutLabels: one that is attached to the Service's load balancer is the Service's if its name is
 // made from the UID, or if a label of the Service is left. A user's own may have the name that the existing CCM gives.
 func TestSecurityGroupsWithoutLabels(t *testing.T) {
-	c, web := recognition(address)
+	c, web := recognition(publishedIP)
 	own := groupName(string(web.UID))
 	for name, tt := range map[string]struct {
 		group resource.SecurityGroup

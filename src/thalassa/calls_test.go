@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -13,13 +12,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 )
 
-// TestDefect19_WithoutClientItPanics: the existing CCM only logs that it has no Kubernetes client, and then uses it.
-// Ours works without: its events go nowhere.
-func TestDefect19_WithoutClientItPanics(t *testing.T) {
+// TestEventsWithoutAClient: the existing CCM only logs that it has no Kubernetes client, and then uses it. Ours works
+// without: its events go nowhere.
+func TestEventsWithoutAClient(t *testing.T) {
 	l := newLab(t, emulator.Config{})
 	l.cloud.Start(t.Context(), clients{err: errors.New("forbidden")})
 	web := service("web", 80)
@@ -30,9 +28,8 @@ func TestDefect19_WithoutClientItPanics(t *testing.T) {
 	}
 }
 
-// TestDefect20_HangingCloudHoldsAWorker: the existing CCM's calls have no time limit, so one connection that hangs
-// holds its only worker.
-func TestDefect20_HangingCloudHoldsAWorker(t *testing.T) {
+// TestHangingCloud: the existing CCM's calls have no time limit, so one connection that hangs holds its only worker.
+func TestHangingCloud(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{})
 		good := l.network
@@ -55,30 +52,14 @@ func TestDefect20_HangingCloudHoldsAWorker(t *testing.T) {
 	})
 }
 
-// TestDefect20_PauseTheCloudAskedFor: the existing CCM does not know status 429. Ours hands a long pause on to the
-// service controller, which then comes back neither earlier nor much later.
-func TestDefect20_PauseTheCloudAskedFor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t, emulator.Config{})
-		l.network = roundTrip(func(*http.Request) (*http.Response, error) { return throttled("90"), nil })
-		l.restart()
-		_, err := l.ensure(service("web", 80), nil)
-		if cloud.ReasonOf(err).Until != 90*time.Second ||
-			!strings.Contains(err.Error(), "throttled") {
-			t.Errorf("error = %v, want one to come back after 90 s", err)
-		}
-	})
-}
-
 // throttled is the answer of a cloud that wants to be left alone for so many seconds.
 func throttled(seconds string) *http.Response {
 	return &http.Response{StatusCode: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {seconds}},
 		Body: http.NoBody}
 }
 
-// TestDefect20_ShortPausesFailNoSync: a cloud that throttles every second call costs time, and neither an error nor a
-// second object.
-func TestDefect20_ShortPausesFailNoSync(t *testing.T) {
+// TestShortPauses: a cloud that throttles every second call costs time, and neither an error nor a second object.
+func TestShortPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{})
 		good, calls := l.network, 0
@@ -98,8 +79,8 @@ func TestDefect20_ShortPausesFailNoSync(t *testing.T) {
 	})
 }
 
-// TestDefect20_ConcurrentCallsShareOneToken: the existing CCM's token is not guarded against concurrent renewal.
-func TestDefect20_ConcurrentCallsShareOneToken(t *testing.T) {
+// TestConcurrentCallsShareOneToken: the existing CCM's token is not guarded against concurrent renewal.
+func TestConcurrentCallsShareOneToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{Delays: emulator.Delays{TokenLifetime: 10 * time.Minute}})
 		nodes := l.nodes("a")

@@ -13,9 +13,9 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/providerid"
 )
 
-// TestDefect17_StateOfMachines: with the existing CCM a stopped machine is not shut down, and a node without a
-// providerID is an error even when its name says which machine it is.
-func TestDefect17_StateOfMachines(t *testing.T) {
+// TestStateOfMachines: with the existing CCM a stopped machine is not shut down, and a node without a providerID is an
+// error even when its name says which machine it is.
+func TestStateOfMachines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{Delays: emulator.Delays{MachineDelete: 5 * time.Minute}})
 		node := l.nodes("a")[0]
@@ -60,9 +60,9 @@ func (l *lab) checkMachine(what string, node *corev1.Node, exists, off bool) {
 	}
 }
 
-// TestDefect18_MetadataListsAllMachinesForEachNode: the existing CCM lists all machines and reads the VPC anew for
-// every node, and goes by the node's name whatever its providerID says.
-func TestDefect18_MetadataListsAllMachinesForEachNode(t *testing.T) {
+// TestListsForMetadata: the existing CCM lists all machines and reads the VPC anew for every node, and goes by the
+// node's name whatever its providerID says.
+func TestListsForMetadata(t *testing.T) {
 	l := newLab(t, emulator.Config{}).overHTTP()
 	identities, err := l.emulator.AddMachines(1000)
 	if err != nil {
@@ -83,8 +83,8 @@ func TestDefect18_MetadataListsAllMachinesForEachNode(t *testing.T) {
 	}
 }
 
-// TestDefect21_ZonesCannotBeSwitchedOff: the existing CCM parses zoneAndRegionEnabled and never reads it.
-func TestDefect21_ZonesCannotBeSwitchedOff(t *testing.T) {
+// TestMetadataWithoutZones: the existing CCM parses zoneAndRegionEnabled and never reads it.
+func TestMetadataWithoutZones(t *testing.T) {
 	for _, enabled := range []bool{true, false} {
 		l := newLab(t, emulator.Config{})
 		l.nodes("worker-1")

@@ -9,11 +9,59 @@ import (
 	"github.com/thalassa-cloud/client-go/iaas"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
+
+// clouds differ in what an update does to a health check that it does not name, and in whether one can be removed at
+// all.
+var clouds = map[string]struct {
+	switches  emulator.Switches
+	removable bool
+}{
+	"replace":                  {emulator.Switches{}, true},
+	"merge, null removes":      {emulator.Switches{Updates: emulator.Merge, NullRemovesHealthCheck: true}, true},
+	"merge, null says nothing": {emulator.Switches{Updates: emulator.Merge}, false},
+}
+
+// TestHealthCheckIsRemoved: the existing CCM leaves out what should go, which a cloud that merges takes for "as it
+// is".
+func TestHealthCheckIsRemoved(t *testing.T) {
+	off := annotated("health-check-enabled", "false")
+	removals := map[string]struct{ with, without func(*corev1.Service) }{
+		"policy Local is given up": {func(s *corev1.Service) {
+			off(s)
+			local(s, true)
+		}, func(s *corev1.Service) { local(s, false) }},
+		"ours is switched off": {annotated(), off},
+		"one with a port is switched off": {annotated("health-check-enabled", "true", "health-check-port", "8081"),
+			off},
+	}
+	for cloud, cl := range clouds {
+		for name, tt := range removals {
+			t.Run(cloud+", "+name, func(t *testing.T) {
+				l := newLab(t, emulator.Config{Switches: cl.switches})
+				tap := l.tap()
+				nodes, web := l.nodes("a"), service("web", 80)
+				tt.with(web)
+				l.settle(web, nodes)
+				if l.group().HealthCheck == nil {
+					t.Fatal("no health check to be removed")
+				}
+				tt.without(web)
+				l.settle(web, nodes)
+				updates := tap.heard("PUT /v1/loadbalancer-target-groups/")
+				if len(updates) != 1 || !strings.Contains(updates[0], `"healthCheck":null`) {
+					t.Errorf("sent %v; want one update that says that there is none", updates)
+				}
+				if check := l.group().HealthCheck; check != nil && cl.removable {
+					t.Errorf("health check = %+v: the Service wants none", check)
+				}
+			})
+		}
+	}
+}
 
 // local makes the Service's nodes have a health check, or not.
 func local(web *corev1.Service, checked bool) {
@@ -110,33 +158,6 @@ func TestHealthCheckThatWasPutBack(t *testing.T) {
 		}
 		if reported := l.eventsAbout(reasonHealthCheckKept); len(reported) > 0 {
 			t.Errorf("reported %q, want nothing", reported)
-		}
-	})
-}
-
-// TestComparisonForgetsNoRemoval: a comparison for a Service that wants the health check writes nothing, and changes
-// nothing of what is known.
-func TestComparisonForgetsNoRemoval(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t, emulator.Config{Switches: emulator.Switches{Updates: emulator.Merge}})
-		nodes, web := l.nodes("a"), service("web", 80)
-		annotated("health-check-enabled", "false")(web)
-		local(web, true)
-		l.settle(web, nodes)
-		wanted := web.DeepCopy()
-		local(web, false)
-		for range removalTries {
-			l.settle(web, nodes)
-			<-time.After(time.Hour)
-		}
-		targets := cloud.ChooseTargets(nodes, l.cloud.balancers.Identify)
-		if _, err := l.cloud.balancers.Diff(t.Context(), wanted, targets, false); err != nil {
-			t.Fatal(err)
-		}
-		l.emulator.ResetCounters()
-		l.settle(web, nodes)
-		if writes := l.writes(); len(writes) > 0 {
-			t.Errorf("writes %v, want none", writes)
 		}
 	})
 }
