@@ -29,6 +29,9 @@ type Key[T any] struct {
 	name     string
 }
 
+// Name returns the name of the annotation, without the prefix.
+func (k Key[T]) Name() string { return k.name }
+
 // From returns the setting of the annotation without a port.
 func (k Key[T]) From(values Values) Setting[T] {
 	setting, _ := read[T](values, k.name)

@@ -55,11 +55,10 @@ type annotations struct {
 	// reservedIP is an identity, slug or address; "" for none.
 	reservedIP annotation.Key[string]
 
-	policy         annotation.Key[string] // per port
-	proxyProtocol  annotation.Key[bool]   // per port
-	maxConnections annotation.Key[int]    // per port
-	idleTimeout    annotation.Key[int]    // per port, seconds
-	healthCheck    healthKeys
+	policy        annotation.Key[string] // per port
+	proxyProtocol annotation.Key[bool]   // per port
+	listener      []listenerSetting      // per port
+	healthCheck   healthKeys
 
 	allowedSources      annotation.Key[[]netip.Prefix] // none: everybody
 	portSources         annotation.Family[[]netip.Prefix]

@@ -30,10 +30,10 @@ func FuzzAnnotations(f *testing.F) {
 			Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}}},
 		})
 		read := all.ports[cloud.Key{Protocol: corev1.ProtocolTCP, Port: 80}]
-		if limit := read.maxConnections.Value; limit < 1 || limit > maxConnectionsLimit {
+		if limit := read.listener[0].Value; limit < 1 || limit > maxConnectionsLimit {
 			t.Errorf("%d connections", limit)
 		}
-		if limit := read.idleTimeout.Value; limit < 1 || limit > maxIdleSeconds {
+		if limit := read.listener[1].Value; limit < 1 || limit > maxIdleSeconds {
 			t.Errorf("%d seconds without traffic", limit)
 		}
 		if policy := read.policy.Value; !slices.Contains([]string{"ROUND_ROBIN", "RANDOM", "MAGLEV"}, policy) {
@@ -42,8 +42,8 @@ func FuzzAnnotations(f *testing.F) {
 		reported := slices.ContainsFunc(problems, func(n cloud.Notice) bool {
 			return strings.Contains(n.Message, label.AnnotationPrefix+name)
 		})
-		unused := read.policy.Invalid || read.proxyProtocol.Invalid || read.maxConnections.Invalid ||
-			read.idleTimeout.Invalid
+		unused := read.policy.Invalid || read.proxyProtocol.Invalid || read.listener[0].Invalid ||
+			read.listener[1].Invalid
 		if len(problems) > 1 || reported != (len(problems) == 1) || (unused && !reported) {
 			t.Errorf("%s = %q: reported %v, not used %v", name, value, problems, unused)
 		}

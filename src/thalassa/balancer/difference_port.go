@@ -86,8 +86,9 @@ func (d *difference) groupUpdate(p *port, group resource.TargetGroup) resource.T
 	update, record := group, d.desired.recordUpdateOf(group.Labels, group.Annotations)
 	update.Labels = withLabels(group.Labels, p.labels)
 	update.Protocol, update.Port = protocol(p.Key), int(p.TargetPort)
-	update.Policy = desiredValue(record, "policy", p.settings.policy, group.Policy)
-	update.ProxyProtocol = desiredValue(record, "proxy-protocol", p.settings.proxyProtocol, group.ProxyProtocol)
+	update.Policy = desiredValue(record, d.desired.annotations.policy.Name(), p.settings.policy, group.Policy)
+	update.ProxyProtocol = desiredValue(record, d.desired.annotations.proxyProtocol.Name(), p.settings.proxyProtocol,
+		group.ProxyProtocol)
 	update.HealthCheck = d.desired.checkOf(p.Port, group, record)
 	update.Annotations = record.mergedInto(group.Annotations)
 	return update
@@ -151,13 +152,14 @@ func (d *difference) updateListener(balancer resource.LoadBalancer, p *port) {
 func (d *difference) desiredListener(from resource.Listener, p *port) (resource.Listener, changes) {
 	to, record := from, d.desired.recordUpdateOf(from.Labels, from.Annotations)
 	to.Labels = withLabels(from.Labels, p.labels)
-	to.MaxConnections = desiredValue(record, "max-connections", p.settings.maxConnections, from.MaxConnections)
-	to.IdleTimeout = desiredValue(record, "idle-timeout", p.settings.idleTimeout, from.IdleTimeout)
+	var c changes
+	for i, one := range d.desired.annotations.listener {
+		was, is := one.field(&from), one.field(&to)
+		*is = desiredValue(record, one.key.Name(), p.settings.listener[i], *was)
+		addChange(&c, one.text, *was, *is)
+	}
 	setSources(record, p.settings.sources, &to)
 	to.Annotations = record.mergedInto(from.Annotations)
-	var c changes
-	addChange(&c, "connection limit", from.MaxConnections, to.MaxConnections)
-	addChange(&c, "idle timeout", from.IdleTimeout, to.IdleTimeout)
 	addChange(&c, "allowed sources", sourcesText(from.AllowedSources), sourcesText(to.AllowedSources))
 	addMissingLabels(&c, from.Labels, to.Labels)
 	addRecordChanges(&c, from.Annotations, to.Annotations)
@@ -180,12 +182,15 @@ func (d *difference) newListener(p *port) resource.Listener {
 	if p.settings.sources.Given {
 		record = record.with(settingSources)
 	}
-	return resource.Listener{
+	listener := resource.Listener{
 		Name: p.name, Description: d.portDescription(p), Labels: p.labels, Annotations: record.mergedInto(nil),
 		Port: int(p.Key.Port), Protocol: protocol(p.Key), TargetGroup: p.groupID(),
-		MaxConnections: p.settings.maxConnections.Value, IdleTimeout: p.settings.idleTimeout.Value,
 		AllowedSources: sourceTexts(p.settings.sources.Value),
 	}
+	for i, one := range d.desired.annotations.listener {
+		*one.field(&listener) = p.settings.listener[i].Value
+	}
+	return listener
 }
 
 func (d *difference) portDescription(p *port) string {

@@ -165,8 +165,8 @@ update listener web-p80: connection limit 10000 becomes 5
 update listener second-p8443: connection limit 10000 becomes 5
 AllowedSourcesKept: Port 80/TCP accepts connections from 10.0.0.0/8 only. This Service does not …`},
 			{ask: "adopt=lb-1", spec: second("80:31080 8443"), want: `
-update target group web-p80: policy RANDOM becomes ROUND_ROBIN, the policy is no longer managed by this
-  Service
+update target group web-p80: policy RANDOM becomes ROUND_ROBIN, the loadbalancing-policy is no longer
+  managed by this Service
 update target group second-p8443: policy RANDOM becomes ROUND_ROBIN
 update listener web-p80: connection limit 5 becomes 10000, the max-connections is no longer managed by this
   Service

@@ -28,11 +28,11 @@ type settings struct {
 
 // portSettings are the settings of one port.
 type portSettings struct {
-	policy                      annotation.Setting[string]
-	proxyProtocol               annotation.Setting[bool]
-	maxConnections, idleTimeout annotation.Setting[uint32]
-	sources                     sources
-	health                      healthSettings
+	policy        annotation.Setting[string]
+	proxyProtocol annotation.Setting[bool]
+	listener      []annotation.Setting[uint32] // of annotations.listener
+	sources       sources
+	health        healthSettings
 }
 
 // read returns the Service's settings, and notices about mistakes.
@@ -86,9 +86,12 @@ func problemText(problem annotation.Problem) string {
 func (s settings) portOf(port annotation.Port) portSettings {
 	a, v := s.annotations, s.values
 	check := a.healthCheck
+	var listener []annotation.Setting[uint32]
+	for _, one := range a.listener {
+		listener = append(listener, unsigned(one.key.For(v, port)))
+	}
 	return portSettings{
-		policy: a.policy.For(v, port), proxyProtocol: a.proxyProtocol.For(v, port),
-		maxConnections: unsigned(a.maxConnections.For(v, port)), idleTimeout: unsigned(a.idleTimeout.For(v, port)),
+		policy: a.policy.For(v, port), proxyProtocol: a.proxyProtocol.For(v, port), listener: listener,
 		sources: union(append(a.portSources.For(v, port), a.allowedSources.From(v), s.ranges)...),
 		health: healthSettings{
 			enabled: check.enabled.For(v, port), port: check.port.For(v, port), path: check.path.For(v, port),

@@ -69,8 +69,8 @@ func TestPortsHaveTheirOwnSettings(t *testing.T) {
 	for key, port := range read.ports {
 		limit := map[int32]uint32{80: 1, 443: 2, 8443: 3}[key.Port]
 		policy := map[bool]string{true: "MAGLEV", false: "ROUND_ROBIN"}[key.Port == 80]
-		if port.maxConnections.Value != limit || port.policy.Value != policy ||
-			port.proxyProtocol.Value != (key.Port == 80) || port.idleTimeout.Invalid != (key.Port == 443) {
+		if port.listener[0].Value != limit || port.policy.Value != policy ||
+			port.proxyProtocol.Value != (key.Port == 80) || port.listener[1].Invalid != (key.Port == 443) {
 			t.Errorf("port %s: %+v", key, port)
 		}
 	}

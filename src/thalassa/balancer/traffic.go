@@ -81,7 +81,8 @@ func (d desired) policyOf(port cloud.Port, o Observed) string {
 	if group == nil {
 		return asked.Value
 	}
-	return desiredValue(d.recordUpdateOf(group.Labels, group.Annotations), "policy", asked, group.Policy)
+	record := d.recordUpdateOf(group.Labels, group.Annotations)
+	return desiredValue(record, d.annotations.policy.Name(), asked, group.Policy)
 }
 
 // affinityTimeoutNotices describes that the cloud has no timeout of session affinity. The API server sets the default
@@ -111,6 +112,14 @@ func (d desired) maxTargetsNotices(service *corev1.Service) []cloud.Notice {
 		label.AnnotationPrefix, nameMaxTargets))}
 }
 
+// listenerSetting is an annotation with a number that becomes one field of a listener. To add one, add it to
+// registerTraffic, and the field to [resource.Listener].
+type listenerSetting struct {
+	key   annotation.Key[int]
+	text  string // the field in plans
+	field func(*resource.Listener) *uint32
+}
+
 // registerTraffic adds the annotations about traffic.
 func (a *annotations) registerTraffic() {
 	r := a.registry
@@ -129,14 +138,19 @@ func (a *annotations) registerTraffic() {
 		Effect: "Sends the client's address to the pods in a PROXY protocol header. The pods must support PROXY " +
 			"protocol.",
 	}, annotation.Bool(), false)
-	a.maxConnections = annotation.Register(r, annotation.Definition{
-		Name: "max-connections", Topic: topicPorts, Since: since, Example: "20000", PerPort: true,
-		Effect: "The maximum number of concurrent connections of one port of the load balancer.",
-	}, annotation.Int(1, maxConnectionsLimit, "connections"), 10000)
-	a.idleTimeout = annotation.Register(r, annotation.Definition{
-		Name: "idle-connection-timeout", Topic: topicPorts, Since: since, Example: "600", PerPort: true,
-		Effect: "The time, in seconds, after which a connection without traffic is closed.",
-	}, annotation.Int(1, maxIdleSeconds, "seconds"), 6000)
+	a.listener = []listenerSetting{{
+		key: annotation.Register(r, annotation.Definition{
+			Name: "max-connections", Topic: topicPorts, Since: since, Example: "20000", PerPort: true,
+			Effect: "The maximum number of concurrent connections of one port of the load balancer.",
+		}, annotation.Int(1, maxConnectionsLimit, "connections"), 10000),
+		text: "connection limit", field: func(l *resource.Listener) *uint32 { return &l.MaxConnections },
+	}, {
+		key: annotation.Register(r, annotation.Definition{
+			Name: "idle-connection-timeout", Topic: topicPorts, Since: since, Example: "600", PerPort: true,
+			Effect: "The time, in seconds, after which a connection without traffic is closed.",
+		}, annotation.Int(1, maxIdleSeconds, "seconds"), 6000),
+		text: "idle timeout", field: func(l *resource.Listener) *uint32 { return &l.IdleTimeout },
+	}}
 	a.nodeSelector = annotation.Register(r, annotation.Definition{
 		Name: nameNodeSelector, Topic: topicPorts, Since: since, OneService: true,
 		Example: "node-role.example.com/edge=true",
