@@ -1,5 +1,5 @@
-// Package configfile decodes configuration files strictly: every key must be known and every value of the right type, and
-// all problems are reported at once, each with the path of its key, what was found and what is allowed.
+// Package configfile decodes configuration files strictly: every key must be known and every value of the right type,
+// and all problems are reported at once, each with the path of its key, what was found and what is allowed.
 //
 // It does not depend on a provider: a provider hands in a pointer to its own struct, filled with defaults, whose fields
 // carry yaml tags, and a list of Keys that says what each key means and allows. Checks, reference page and JSON schema

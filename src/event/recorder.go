@@ -20,9 +20,9 @@ import (
 // prefix before the message of an event that stands for several similar ones.
 const maxMessage = 1024 - len("(combined from similar events): ")
 
-// NewRecorder returns a recorder of events in the API server, and in the log, until ctx ends. Component is the source of the
-// events. The text of a Warning is made of sentences, and ends with a link to the page that describes the event, if its
-// reason has a page in docs/events.
+// NewRecorder returns a recorder of events in the API server, and in the log, until ctx ends. Component is the source
+// of the events. The text of a Warning is made of sentences, and ends with a link to the page that describes the event,
+// if its reason has a page in docs/events.
 func NewRecorder(ctx context.Context, client kubernetes.Interface, component string) record.EventRecorder {
 	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
 	broadcaster.StartStructuredLogging(0)

@@ -33,7 +33,8 @@ func recorded(t *testing.T, use func(record.EventRecorder, *corev1.Node)) []core
 		ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), klog.Logger{}))
 		defer cancel()
 		client := fake.NewClientset()
-		use(NewRecorder(ctx, client, "example-controller"), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "worker-1"}})
+		use(NewRecorder(ctx, client, "example-controller"),
+			&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "worker-1"}})
 		synctest.Wait()
 		found, err := client.CoreV1().Events("").List(ctx, metav1.ListOptions{})
 		if err != nil || len(found.Items) == 0 {

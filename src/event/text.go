@@ -9,8 +9,8 @@ import (
 // MaxNames bounds how many names are written: the message of an event has at most 1,024 characters.
 const MaxNames = 10
 
-// Names returns the names separated by commas. Of more than MaxNames, it writes the first ones and the number of the others:
-// "a, b and 3 more".
+// Names returns the names separated by commas. Of more than MaxNames, it writes the first ones and the number of the
+// others: "a, b and 3 more".
 func Names(names []string) string {
 	if more := len(names) - MaxNames; more > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:MaxNames], ", "), more)

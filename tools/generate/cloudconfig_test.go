@@ -43,7 +43,9 @@ func TestConfigPage(t *testing.T) {
 
 // TestConfigPageWithoutEnvironment: a cloud without variables has no table of them.
 func TestConfigPageWithoutEnvironment(t *testing.T) {
-	page := renderConfig(configured{}, []configfile.Entry{{Key: configfile.Key{Path: "name"}, Type: configfile.TypeText}})
+	page := renderConfig(configured{}, []configfile.Entry{
+		{Key: configfile.Key{Path: "name"}, Type: configfile.TypeText},
+	})
 	if strings.Contains(page, "Environment") || strings.HasSuffix(page, "\n\n") {
 		t.Errorf("page %q", page)
 	}

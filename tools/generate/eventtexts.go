@@ -24,13 +24,15 @@ const (
 	eventTextsFile = "texts.go"
 	// messagesHeading begins the part of a page that is generated.
 	messagesHeading = "\n## Messages\n"
+	// madeOfTexts is the note in the generated part.
+	madeOfTexts = `<!-- Made by "make generate" from the files texts.go in src. -->`
 	// lineWidth is that of the generated lines.
 	lineWidth = 140
 )
 
 // eventMessages generates the end of each page in docs/events: the texts that the event may have.
 func eventMessages() Generator {
-	return Generator{Name: "messages of events", Files: func(ctx context.Context, root string) (map[string][]byte, error) {
+	files := func(ctx context.Context, root string) (map[string][]byte, error) {
 		texts, err := readEventTexts(ctx, root)
 		if err != nil {
 			return nil, err
@@ -49,7 +51,8 @@ func eventMessages() Generator {
 			files[path] = []byte(strings.TrimRight(written, "\n") + "\n" + one.section())
 		}
 		return files, nil
-	}}
+	}
+	return Generator{Name: "messages of events", Files: files}
 }
 
 // eventTexts are the texts of the events with one reason.
@@ -58,17 +61,16 @@ type eventTexts struct {
 }
 
 // verb is one of a format.
-var verb = regexp.MustCompile(`%[svdqw]`)
+var verb = regexp.MustCompile(`%(\[\d\])?[svdqw]`)
 
 // section returns the generated part of a page; "" if there are no texts.
 func (e eventTexts) section() string {
 	if len(e.messages) == 0 {
 		return ""
 	}
-	section := messagesHeading + "\n<!-- Made by \"make generate\" from the files texts.go in src. -->\n\n" +
-		bullets(e.messages)
+	section := messagesHeading + "\n" + madeOfTexts + "\n\n" + bullets(e.messages)
 	if len(e.parts) > 0 {
-		section += "\nIn place of … such a message may contain:\n\n" + bullets(e.parts)
+		section += "\nIn place of …, or at its end, such a message may contain:\n\n" + bullets(e.parts)
 	}
 	return section
 }
@@ -147,7 +149,7 @@ func addTexts(file *ast.File, info *types.Info, found map[string]eventTexts) {
 		case strings.HasPrefix(name.Name, "text"):
 			one.messages = append(one.messages, shown)
 		case !strings.HasPrefix(name.Name, "reason") && !strings.HasPrefix(text, ", "): // the end of several messages
-			one.parts = append(one.parts, shown)
+			one.parts = append(one.parts, strings.TrimLeft(shown, ".; "))
 		}
 		found[reason] = one
 		return false

@@ -37,8 +37,8 @@ func newMetrics(c *Controller) *metrics {
 				"before the first check."}),
 		waiting: workerpool.NewTotal(subsystem+"_uninitialised", "Number of Nodes that are not initialised.",
 			c.uninitialised),
-		reasons: workerpool.NewGauge(subsystem+"_problems", "Number of Nodes that could not be updated completely, by the "+
-			"reason of their event.", "reason", c.warnings.Reasons),
+		reasons: workerpool.NewGauge(subsystem+"_problems", "Number of Nodes that could not be updated completely, "+
+			"by the reason of their event.", "reason", c.warnings.Reasons),
 		untainted: delay("cloud_provider_taint_removal_delay_seconds",
 			"Time from the creation of a Node until the taint for uninitialised Nodes was removed, in seconds."),
 		synced: delay("initial_node_sync_delay_seconds",

@@ -35,10 +35,10 @@ const (
 	whyReadyMissing    = "the cloud's list lacks the machine of Node %s, which is ready"
 	whyAllReadyMissing = "the cloud shows no machine for %s, although these Nodes are ready: check that it is the " +
 		"right cloud; if it is, correct or delete these Nodes"
-	whyReadyBeingChecked = "the cloud shows no machine for %s, although these Nodes are ready; each of these machines " +
-		"is being checked, a few at a time"
-	textMachinesUnknown = "These Nodes are not ready, and the state of their machines has been unknown for %s, so the " +
-		"Nodes do not change: %s. The cloud's answer: %v"
+	whyReadyBeingChecked = "the cloud shows no machine for %s, although these Nodes are ready; each of these " +
+		"machines is being checked, a few at a time"
+	textMachinesUnknown = "These Nodes are not ready, and the state of their machines has been unknown for %s, so " +
+		"the Nodes do not change: %s. The cloud's answer: %v"
 
 	// reasonRemovalsStopped: more Nodes are missing than may be deleted, so none is. What follows are its limits.
 	reasonRemovalsStopped = "NodeRemovalsStopped"
@@ -52,6 +52,6 @@ const (
 
 	// reasonStateUnknown: this version does not know the state of the machine.
 	reasonStateUnknown = "MachineStateUnknown"
-	textStateUnknown   = "The state of this Node's machine is not known to this version, so the Node does not change. " +
-		"Check whether a newer version supports it"
+	textStateUnknown   = "The state of this Node's machine is not known to this version, so the Node does not " +
+		"change. Check whether a newer version supports it"
 )

@@ -164,7 +164,8 @@ func (c *Controller) reportError(nodes []*corev1.Node, err error) {
 			continue
 		}
 		missing++
-		c.events.Record(c.recorder, node, []event.Warning{problem(reasonUnknown, textUnknown, event.Sentences(err.Error(), "It is retried automatically"))})
+		c.events.Record(c.recorder, node, []event.Warning{problem(reasonUnknown, textUnknown,
+			event.Sentences(err.Error(), "It is retried automatically"))})
 	}
 	c.metrics.missing.Set(float64(missing))
 }
@@ -191,9 +192,10 @@ func (c *Controller) reportRestoredIn(table string, lost []cloud.Route) {
 		}
 		return
 	}
-	c.recorder.Eventf(lost[0].Node, corev1.EventTypeWarning, reasonRestored, textManyRestored, len(lost), table, shortList(lost, func(r cloud.Route) string {
-		return r.Destination.String()
-	}))
+	c.recorder.Eventf(lost[0].Node, corev1.EventTypeWarning, reasonRestored, textManyRestored, len(lost), table,
+		shortList(lost, func(r cloud.Route) string {
+			return r.Destination.String()
+		}))
 }
 
 // shortList writes a list for an event, sorted.

@@ -161,17 +161,17 @@ func (m *metrics) collectFrom(c *Controller) {
 		}
 	}
 	m.counts = []prometheus.Collector{
-		workerpool.NewGauge(subsystem+"_load_balancers", "Number of Services, by the state of their load balancer as the cloud "+
-			"names it. \"none\" if there is no load balancer. At most 20 states, and \"other\" for more.", "state",
-			c.states.byState),
-		workerpool.NewGauge(subsystem+"_orphans", "Number of objects in the cloud that belong to Services that do not exist any "+
-			"more.", "kind", c.orphanSet.byKind),
-		workerpool.NewGauge(subsystem+"_foreign", "Number of objects in the cloud that have the key of this cluster and the UID "+
-			"of another one.", "kind", c.foreign.byKind),
+		workerpool.NewGauge(subsystem+"_load_balancers", "Number of Services, by the state of their load balancer as "+
+			"the cloud names it. \"none\" if there is no load balancer. At most 20 states, and \"other\" for more.",
+			"state", c.states.byState),
+		workerpool.NewGauge(subsystem+"_orphans", "Number of objects in the cloud that belong to Services that do "+
+			"not exist any more.", "kind", c.orphanSet.byKind),
+		workerpool.NewGauge(subsystem+"_foreign", "Number of objects in the cloud that have the key of this cluster "+
+			"and the UID of another one.", "kind", c.foreign.byKind),
 		workerpool.NewTotal(subsystem+"_targets", "Total number of targets of the load balancers of all Services.",
 			total(func(s *seen) int { return s.targets })),
-		workerpool.NewTotal(subsystem+"_drifted", "Number of Services whose load balancer was changed in the cloud and is not "+
-			"repaired.", total(func(s *seen) int {
+		workerpool.NewTotal(subsystem+"_drifted", "Number of Services whose load balancer was changed in the cloud "+
+			"and is not repaired.", total(func(s *seen) int {
 			if s.drifted {
 				return 1
 			}

@@ -39,15 +39,15 @@ func clusterKeys() []configfile.Key {
 			Effect: "The value of the label kubernetes.io/cluster on the Machines, NetworkInterfaces and load " +
 				"balancers of this cluster. It must be unique in the namespace, and must never change. The flag " +
 				"--cluster-name is not needed; if it is set, it must have the same value.",
-			Rule: configfile.Matching(labelPattern, "the value of a label: at most 63 letters, digits and - _ ., with a "+
-				"letter or a digit at both ends")},
+			Rule: configfile.Matching(labelPattern, "the value of a label: at most 63 letters, digits and - _ ., "+
+				"with a letter or a digit at both ends")},
 		configfile.FormerUIDs("clusterName"),
 		{Path: "namespace", Since: "0.1.0", Example: "my-namespace",
 			Default: "the namespace of the current context of --ironcore-kubeconfig",
 			Effect: "The namespace of IronCore's API server that contains the objects of the cluster. There is an " +
 				"error if neither this key nor the context is set.",
-			Rule: configfile.Matching(namespacePattern, "the name of a namespace: at most 63 lower-case letters, digits "+
-				"and -")},
+			Rule: configfile.Matching(namespacePattern, "the name of a namespace: at most 63 lower-case letters, "+
+				"digits and -")},
 	}
 }
 

@@ -5,8 +5,8 @@ import "github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 // The reasons of problems, which become events about Nodes, each with its texts. The page of each is in docs/events.
 const (
 	reasonNotFound = cloud.MachineNotFound
-	textNotFound   = "There is no machine %s in the namespace %s of IronCore. A Node must have the name of its machine: " +
-		"create the machine, or start the kubelet with %s."
+	textNotFound   = "There is no machine %s in the namespace %s of IronCore. A Node must have the name of its " +
+		"machine: create the machine, or start the kubelet with %s."
 	adviceOverride = "--hostname-override"
 	adviceSimilar  = "--hostname-override=%s, if it runs on that machine"
 

@@ -130,9 +130,7 @@ func (d desired) keptSourcesText(wanted sources, port string, listener resource.
 		d.recordUpdateOf(listener.Labels, listener.Annotations).has(settingSources) {
 		return ""
 	}
-	return fmt.Sprintf("Port %s accepts connections from %s only. This Service does not configure these sources. "+
-		"They were set in the cloud, or by a previous controller, and do not change, "+
-		"because opening the port could be a mistake. To open it, set %sacl-allowed-sources to 0.0.0.0/0,::/0.", port,
+	return fmt.Sprintf(textSourcesKept, port,
 		sourcesText(listener.AllowedSources), label.AnnotationPrefix)
 }
 

@@ -1,9 +1,12 @@
 package balancer
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/event"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/providerid"
 )
 
 // Candidates are the machines that may be targets of Services, prepared for [Request.Compare]. They depend on their
@@ -85,4 +88,73 @@ func (c Candidates) usable(machine string) bool {
 func contains(machines []string, one string) bool {
 	_, is := slices.BinarySearch(machines, one)
 	return is
+}
+
+// leftOut are the nodes that should receive a Service's traffic and do not. The text is the same as long as the nodes
+// are the same.
+type leftOut struct {
+	unidentified   string // nodes without a provider ID, or with one that names no machine
+	withoutMachine string // nodes whose machine does not exist, is being deleted, or is in another VPC
+	unsure         string // nodes whose machine lists lack, and cannot be requested
+	// all: no node remains.
+	all bool
+}
+
+// leavesOut returns the targets without those machines that would have no place if they existed.
+func (d desired) leavesOut() cloud.Targets {
+	targets := d.candidates.Targets
+	if d.limit == 0 {
+		return targets
+	}
+	if len(targets.Serving) >= d.limit {
+		targets.Unidentified = nil // other nodes have their places
+	}
+	gone := slices.Concat(targets.Missing, targets.Unknown)
+	for i := range gone {
+		gone[i].Ready = !d.candidates.frozen // its Node is not ready because of it
+	}
+	if len(gone) == 0 {
+		return targets
+	}
+	chosen := d.candidates.plus(gone).Choose(string(d.Owner.UID), d.limit)
+	without := func(one cloud.Target) bool { return !slices.Contains(chosen, one.Machine) }
+	targets.Missing = slices.DeleteFunc(slices.Clone(targets.Missing), without)
+	targets.Unknown = slices.DeleteFunc(slices.Clone(targets.Unknown), without)
+	return targets
+}
+
+// leftOutOf returns the nodes that the targets leave out.
+func leftOutOf(targets cloud.Targets) leftOut {
+	out := leftOut{unidentified: event.Names(targets.Unidentified),
+		withoutMachine: event.Names(cloud.NodesOf(targets.Missing)),
+		unsure:         event.Names(cloud.NodesOf(targets.Unknown))}
+	out.all = out != leftOut{} && len(targets.Serving) == 0
+	return out
+}
+
+// notices describe which nodes receive no traffic.
+func (out leftOut) notices(vpc string) []cloud.Notice {
+	if (out == leftOut{}) {
+		return nil
+	}
+	return []cloud.Notice{{Topic: cloud.Nodes, Reason: reasonLeftOut, Message: out.message(vpc)}}
+}
+
+// message describes which nodes are left out, why, and what to do.
+func (out leftOut) message(vpc string) string {
+	var lines []string
+	if out.unidentified != "" {
+		lines = append(lines, fmt.Sprintf(textWithoutProviderID, out.unidentified,
+			providerid.Of("<machine identity>")))
+	}
+	if out.withoutMachine != "" {
+		lines = append(lines, fmt.Sprintf(textWithoutMachine, vpc, out.withoutMachine))
+	}
+	if out.unsure != "" {
+		lines = append(lines, fmt.Sprintf(textUnsureMachine, out.unsure))
+	}
+	if out.all {
+		lines = append(lines, textNoNodeRemains)
+	}
+	return event.Sentences(lines...)
 }

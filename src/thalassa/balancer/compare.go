@@ -96,9 +96,8 @@ func (d *desired) open(o Observed, notices []cloud.Notice, found *cloud.Comparis
 	d.Ports, found.Refused = d.openablePorts(o)
 	managed, err := newManagedGroup(*d, o)
 	if errors.Is(err, errPings) {
-		notices = append(notices, settingNotice(reasonGroupFull, fmt.Sprintf(
-			"The security group of the Service: %v. Name fewer networks in %ssecurity-group-icmp-allowed-sources; "+
-				"the ports are not concerned.", err, label.AnnotationPrefix)))
+		notices = append(notices, settingNotice(reasonGroupFull, fmt.Sprintf(textTooManyPings,
+			err, label.AnnotationPrefix)))
 	} else if err != nil {
 		reason := reasonGroupFull
 		if errors.Is(err, errRulePort) {
@@ -125,9 +124,8 @@ func (d desired) compareWith(service *corev1.Service, balancer resource.LoadBala
 	found.Notices = append(append(found.Notices, o.Recognised.notices(balancer, d.labels)...),
 		d.unmetNotices(service, balancer)...)
 	if asked := d.annotations.adopt.From(d.values).Value; asked != "" && asked != balancer.ID {
-		found.Notices = append(found.Notices, settingNotice(reasonImmutable, fmt.Sprintf(
-			"Annotation %sadopt names %s, but this Service already has load balancer %s, which it keeps. To use the "+
-				"other one, delete the Service and create it again.", label.AnnotationPrefix, asked, balancer.ID)))
+		found.Notices = append(found.Notices, settingNotice(reasonImmutable, fmt.Sprintf(textAdoptsAnother,
+			label.AnnotationPrefix, asked, balancer.ID)))
 	}
 	if !serves(usesInternalAddresses(service, d.internal.Value, balancer), balancer) {
 		found.Wait = waitFor(balancer)

@@ -18,25 +18,6 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/cloudconfig"
 )
 
-// Reasons of the provider's notices.
-const (
-	reasonAnnotation    = "InvalidAnnotation"
-	reasonConflict      = "ConflictingSettings"
-	reasonUnsupported   = "UnsupportedSetting"
-	reasonImmutable     = "ImmutableSetting"
-	reasonUnknownSubnet = "UnknownSubnet"
-	reasonUnknownGroup  = "UnknownSecurityGroup"
-	reasonUnknownIP     = "UnknownReservedIP"
-	reasonInUse         = "ReservedIPInUse"
-	reasonGroupFull     = "SecurityGroupFull"
-	// reasonKept: the port accepts only some sources, and the Service does not ask for that.
-	reasonKept = "AllowedSourcesKept"
-	// reasonHealthCheckKept: the cloud does not remove a health check.
-	reasonHealthCheckKept = "HealthCheckKept"
-	// reasonLeftOut: some nodes receive no traffic of the Service.
-	reasonLeftOut = "NodesLeftOut"
-)
-
 // Config is what the cluster's configuration says about load balancers.
 type Config struct {
 	Cluster          string // identity
@@ -119,7 +100,7 @@ func (d desired) keptSourcesNotices(o Observed) []cloud.Notice {
 	for _, port := range d.Ports {
 		if listener := o.listener(port.Key); listener != nil {
 			if text := d.keptSourcesText(d.ports[port.Key].sources, port.Key.String(), *listener); text != "" {
-				notices = append(notices, settingNotice(reasonKept, text))
+				notices = append(notices, settingNotice(reasonSourcesKept, text))
 			}
 		}
 	}

@@ -68,6 +68,5 @@ func foreignNotice(problem annotation.Problem) cloud.Notice {
 	if problem.Meant == "" {
 		return settingNotice(reasonUnsupported, problem.String()+".")
 	}
-	return settingNotice(reasonAnnotation, problem.String()+". Until this is done or the annotation is removed, no "+
-		"further port is opened. Open ports do not change.")
+	return settingNotice(reasonAnnotation, problem.String()+adviceForeign)
 }

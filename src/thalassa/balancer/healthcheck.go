@@ -160,9 +160,8 @@ func (d desired) healthCheckNotices() []cloud.Notice {
 		}
 		other := s.protocol.Given && !s.protocol.Invalid && s.protocol.Value != resource.ProtocolHTTP
 		if check.nodePort != 0 && (other || s.enabled.Given && !s.enabled.Value) {
-			notices = appendOnce(notices, settingNotice(reasonConflict, fmt.Sprintf(
-				"With externalTrafficPolicy Local the nodes are always checked by HTTP, because some nodes may have "+
-					"no pod: %shealth-check-enabled and -protocol have no effect then.", label.AnnotationPrefix)))
+			notices = appendOnce(notices, settingNotice(reasonConflict, fmt.Sprintf(textLocalCheck,
+				label.AnnotationPrefix)))
 		}
 	}
 	return notices
@@ -200,10 +199,7 @@ func (d desired) irremovableNotices(o Observed) []cloud.Notice {
 		switch {
 		case group == nil || !d.memory.Irremovable[group.ID]:
 		case d.healthCheck(port).effective(newRecordUpdate(group.Annotations), port, group.HealthCheck) == nil:
-			notices = append(notices, settingNotice(reasonHealthCheckKept, fmt.Sprintf(
-				"The cloud accepted the removal of the health check of target group %s, but did not remove it: %s. "+
-					"Nodes that fail it receive no traffic. Remove it in the cloud. If that is not possible, delete "+
-					"the port's listener and this target group there: new ones are then created automatically.",
+			notices = append(notices, settingNotice(reasonHealthCheckKept, fmt.Sprintf(textHealthCheckKept,
 				group.Name, group.HealthCheck.String())))
 		}
 	}

@@ -101,8 +101,8 @@ func (d *difference) restoreGroupLabels(o Observed) {
 	}
 }
 
-// labelSurplus labels the target groups that lack the Service's labels and that it does not need, before the listener is
-// deleted that leads to them: after that, nothing would prove that they belong to the Service.
+// labelSurplus labels the target groups that lack the Service's labels and that it does not need, before the listener
+// is deleted that leads to them: after that, nothing would prove that they belong to the Service.
 func (d *difference) labelSurplus(o Observed) {
 	for _, from := range o.Groups {
 		if to := from; !d.used[from.ID] && d.lacksLabels(from) {

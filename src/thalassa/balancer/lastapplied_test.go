@@ -111,7 +111,7 @@ func TestDesiredValue(t *testing.T) {
 		"adopted, asked for again":     {recordUpdate{recorded, true}, asked, "asked", true},
 		"adopted, no longer readable":  {recordUpdate{recorded, true}, unreadable, "observed", true},
 		"adopted, no longer asked for": {recordUpdate{recorded, true}, absent, "default", false},
-		"adopted, another setting was asked for": {recordUpdate{lastApplied{}.with("idle-connection-timeout"), true}, absent,
+		"adopted, another setting was asked for": {recordUpdate{lastApplied{}.with("max-connections"), true}, absent,
 			"observed",
 			false},
 	}

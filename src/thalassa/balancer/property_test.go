@@ -123,7 +123,7 @@ func (d die) metadata(s *corev1.Service) (labels, annotations resource.Labels) {
 	record := lastApplied{created: d.often()}
 	for _, setting := range []string{settingSubnet, settingReservedIP, settingProtection, settingRetain,
 		settingInternal,
-		settingOwnGroup, settingAdopted, settingSources, "loadbalancing-policy", "health-check", "idle-connection-timeout"} {
+		settingOwnGroup, settingAdopted, settingSources, "loadbalancing-policy", "health-check", "max-connections"} {
 		if d.seldom() {
 			record = record.with(setting, some(d, "rip-1", askedByService)...)
 		}

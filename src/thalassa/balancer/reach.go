@@ -71,9 +71,7 @@ func immutableTypeText(s settings, balancer *resource.LoadBalancer) string {
 	if !s.internal.Value {
 		is, asked = asked, is
 	}
-	return fmt.Sprintf("This Service requests a load balancer of type %s, but its load balancer is of type %s, which "+
-		"cannot be changed. The type does not change, and no new port is opened. "+
-		"To change the type, delete the Service and create it again; its address then changes.", asked, is)
+	return fmt.Sprintf(textImmutableType, asked, is)
 }
 
 // Status of a load balancer that accepts connections.
@@ -178,17 +176,13 @@ func (d desired) unmetNotices(service *corev1.Service, balancer resource.LoadBal
 		corev1.IPFamilyPolicySingleStack) != corev1.IPFamilyPolicyPreferDualStack
 	for _, family := range service.Spec.IPFamilies {
 		if d.created && required && !has(family) {
-			notices = append(notices, settingNotice(reasonUnsupported, fmt.Sprintf(
-				"The load balancer has no %s address, which spec.ipFamilies requests: its addresses are %s. The IP "+
-					"families depend on its subnet and region. Choose a subnet with %s by %ssubnet, or remove the "+
-					"family.",
+			notices = append(notices, settingNotice(reasonUnsupported, fmt.Sprintf(textNoAddressOfFamily,
 				family, strings.Join(addresses, ", "), family, label.AnnotationPrefix)))
 		}
 	}
 	if publish := d.annotations.publish.From(d.values); publish.Given && publish.Value == publishHostname &&
 		balancer.Hostname == "" {
-		notices = append(notices, settingNotice(reasonUnsupported, fmt.Sprintf(
-			"Annotation %spublish: the load balancer has no hostname, so its addresses are published.",
+		notices = append(notices, settingNotice(reasonUnsupported, fmt.Sprintf(textNoHostname,
 			label.AnnotationPrefix)))
 	}
 	return notices

@@ -14,15 +14,6 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
-const (
-	// reasonLabelsLost: the Service's load balancer lost labels, and was recognised without them.
-	reasonLabelsLost = "LabelsLost"
-	// reasonUncertain: a load balancer may be the Service's, but its labels do not say so.
-	reasonUncertain = "LoadBalancerUncertain"
-	// reasonAnotherCluster: the Service's load balancer has the UID of another cluster.
-	reasonAnotherCluster = "LoadBalancerOfAnotherCluster"
-)
-
 // Two rules decide about load balancers of the VPC that lack the Service's labels:
 //
 //   - If there is exactly one, which has the Service's name and no label of another owner, it is the Service's and gets
@@ -140,16 +131,13 @@ func (r *Recognition) Take(owned []resource.LoadBalancer) []resource.LoadBalance
 func (r Recognition) notices(balancer resource.LoadBalancer, owner resource.Labels) []cloud.Notice {
 	var notices []cloud.Notice
 	if !labelledFor(balancer.Labels, owner) && !balancer.Deleting() {
-		notices = append(notices, settingNotice(reasonLabelsLost, fmt.Sprintf(
-			"Load balancer %s (%s) lost labels of this Service in the cloud. It was recognised without them and "+
-				"keeps its address. The labels are set again. Find out which user or program removed them.",
+		notices = append(notices, settingNotice(reasonLabelsLost, fmt.Sprintf(textLabelsLost,
 			balancer.Name, balancer.ID)))
 	}
 	for _, other := range r {
 		if other.other == "" {
-			notices = append(notices, settingNotice(reasonUncertain, fmt.Sprintf(
-				"Load balancer %s (%s) may also belong to this Service: %s. The Service uses %s. If %s is not "+
-					"needed, delete it in the cloud; it is not deleted with the Service.", other.Name, other.ID,
+			notices = append(notices, settingNotice(reasonUncertain, fmt.Sprintf(textMayAlsoBelong,
+				other.Name, other.ID,
 				other.why(), balancer.ID, other.ID)))
 		}
 	}
@@ -173,10 +161,7 @@ func (u unlabelled) why() string {
 
 // ofAnotherCluster describes a load balancer with the key of this cluster and the UID of another one, and how to go on.
 func (u unlabelled) ofAnotherCluster() error {
-	return fmt.Errorf("load balancer %s (%s) has the labels of this Service, and its annotation %s is %s, the UID of "+
-		"another cluster with the same value of cluster in its cloud-config. It is not changed, and no other load "+
-		"balancer is created. If this cluster replaces the other one, add the UID to formerClusterUIDs in the "+
-		"cloud-config. If both exist, give the newer one another value of cluster", u.Name, u.ID, label.ClusterUID,
+	return fmt.Errorf(textAnotherCluster, u.Name, u.ID, label.ClusterUID,
 		u.clusterUID)
 }
 
@@ -196,13 +181,11 @@ func (r Recognition) refusal(owner resource.Labels) error {
 			all = append(all, found.ofAnotherCluster())
 			continue
 		}
-		text := fmt.Sprintf("load balancer %s (%s) may belong to this Service: %s. No other load balancer is "+
-			"created, and this one is not changed. If it belongs to the Service, set these labels on it in the "+
-			"cloud: %s=%s, %s=%s, %s=%s.",
+		text := fmt.Sprintf(textUncertain,
 			found.Name, found.ID, found.why(), label.Cluster, owner[label.Cluster], label.Managed, owner[label.Managed],
 			label.ServiceUID, owner[label.ServiceUID])
 		if found.other != "" {
-			text += " If the name of the cluster was changed, set cluster in the cloud-config to the previous name."
+			text += adviceFormerName
 		}
 		all = append(all, fmt.Errorf("%s If it is not, %s", text, strings.Join(found.remedies, ", and ")))
 	}

@@ -138,16 +138,13 @@ func (r *resolution) resolveSubnet() {
 		r.fail(settingSubnet, subnet.Err)
 	case !subnet.Found:
 		r.subnet.Invalid = true
-		r.refuse(reasonUnknownSubnet, "Annotation %ssubnet: VPC %s has no subnet %q; it has %s.",
-			label.AnnotationPrefix,
+		r.refuse(reasonUnknownSubnet, textUnknownSubnet, label.AnnotationPrefix,
 			r.config.VPC, asked.Value, subnetNames(r.found.Subnets))
 	default:
 		r.subnet.Value = subnet.Object.ID
 		if balancer != nil && subnet.Object.ID != balancer.Subnet && isInternal(*balancer) {
 			r.subnet.Invalid = true
-			r.notices = append(r.notices, settingNotice(reasonImmutable, fmt.Sprintf(
-				"Annotation %ssubnet: an internal load balancer cannot be moved to another subnet, and stays in %s. "+
-					"To use %s, delete the Service and create it again; its address then changes.",
+			r.notices = append(r.notices, settingNotice(reasonImmutable, fmt.Sprintf(textInternalSubnet,
 				label.AnnotationPrefix, balancer.Subnet, asked.Value)))
 		}
 	}
@@ -168,9 +165,7 @@ func (r *resolution) resolveGroups() {
 			r.fail(settingGroups, group.Err)
 		case !group.Found:
 			r.groups.Invalid = true
-			r.refuse(reasonUnknownGroup, "Annotation %ssecurity-groups: VPC %s has no security group %q%s. Its "+
-				"security groups do not change, and no new port is opened.",
-				label.AnnotationPrefix, r.config.VPC, ref, r.knownGroups())
+			r.refuse(reasonUnknownGroup, textUnknownGroup, label.AnnotationPrefix, r.config.VPC, ref, r.knownGroups())
 		default:
 			r.groups.Value = append(r.groups.Value, group.Object.ID)
 		}
@@ -231,15 +226,12 @@ func (r *resolution) resolveReservedIP() {
 			label.AnnotationPrefix))
 	case named.illegible:
 		r.reservedIP = annotation.Setting[string]{Given: true, Invalid: true}
-		r.refuse(reasonUnknownIP,
-			"spec.loadBalancerIP: %q is not an IP address; give the address of a reserved IP, or remove it.",
-			named.address)
+		r.refuse(reasonUnknownIP, textNoIP, named.address)
 	case named.reference == "":
 		r.reservedIP.Given = false
 		if named.ignored {
-			r.notices = append(r.notices, settingNotice(reasonImmutable, fmt.Sprintf(
-				"spec.loadBalancerIP is not applied to a load balancer that this program did not create, because its "+
-					"address would change. To change the address, set %sreserved-ip: %q.", label.AnnotationPrefix,
+			r.notices = append(r.notices, settingNotice(reasonImmutable, fmt.Sprintf(textAddressNotApplied,
+				label.AnnotationPrefix,
 				named.address)))
 		}
 	default:
@@ -256,8 +248,7 @@ func (r *resolution) findReservedIP(named namedAddress) {
 		r.fail(settingReservedIP, ip.Err)
 	case !ip.Found:
 		r.reservedIP.Invalid = true
-		r.refuse(reasonUnknownIP, "%s: region %s has no reserved IP %q. Reserve one in the cloud and name it here, "+
-			"by identity, slug or address.", named.field, cmp.Or(r.found.Region, "of the VPC"), named.reference)
+		r.refuse(reasonUnknownIP, textUnknownIP, named.field, cmp.Or(r.found.Region, "of the VPC"), named.reference)
 	default:
 		r.useReservedIP(ip.Object, named.field, named.address)
 	}
@@ -280,17 +271,15 @@ func (r *resolution) useReservedIP(ip resource.ReservedIP, field, address string
 	switch r.reservedIP.Value = ip.ID; {
 	case differs:
 		r.reservedIP.Invalid = true
-		r.refuse(reasonConflict, "%s names %s (%s), but spec.loadBalancerIP is %s. Remove one of the two.", field,
+		r.refuse(reasonConflict, textTwoAddresses, field,
 			ip.ID, addressText(ip), address)
 	case balancer != nil && isInternal(*balancer) && ip.AttachedTo != balancer.ID, balancer == nil &&
 		r.internal.Value && !r.internal.Invalid:
 		r.reservedIP.Invalid = true
-		r.refuse(reasonUnsupported, "%s: an internal load balancer cannot have a reserved IP, which is a public "+
-			"address. Remove one of the two.", field)
+		r.refuse(reasonUnsupported, textInternalReservedIP, field)
 	case ip.AttachedTo != "" && !own:
 		r.reservedIP.Invalid = true
-		r.refuse(reasonInUse, "%s: reserved IP %s (%s) is attached to %s. Detach it there, or name another one. It "+
-			"is retried automatically.", field, ip.ID, addressText(ip), ip.AttachedTo)
+		r.refuse(reasonInUse, textInUse, field, ip.ID, addressText(ip), ip.AttachedTo)
 	}
 }
 

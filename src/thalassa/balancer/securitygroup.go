@@ -317,9 +317,8 @@ func (d desired) pingNotices() []cloud.Notice {
 		d.annotations.icmpSources.From(d.values).Given {
 		return nil
 	}
-	return []cloud.Notice{settingNotice(reasonConflict, fmt.Sprintf(
-		"Annotation %[1]ssecurity-group-allow-icmp: ICMP is not permitted, because no networks are set. Set them in "+
-			"%[1]ssecurity-group-icmp-allowed-sources or %[1]sacl-allowed-sources.", label.AnnotationPrefix))}
+	return []cloud.Notice{settingNotice(reasonConflict, fmt.Sprintf(textPingsWithoutNetworks,
+		label.AnnotationPrefix))}
 }
 
 // securityGroup adds the write of the Service's security group, before the writes of everything that it permits.

@@ -55,9 +55,8 @@ func (a annotations) read(service *corev1.Service) (settings, []cloud.Notice) {
 	kind, internal := a.kind.From(values), a.internal.From(values)
 	s.internal = internalOf(kind, internal)
 	if contradicts(kind, internal) {
-		notices = append(notices, settingNotice(reasonConflict, fmt.Sprintf(
-			"Annotation %[1]stype is internal and %[1]sinternal is false: no port is opened until one of them is "+
-				"changed or removed.", label.AnnotationPrefix)))
+		notices = append(notices, settingNotice(reasonConflict, fmt.Sprintf(textTypeConflict,
+			label.AnnotationPrefix)))
 	}
 	for i, port := range service.Spec.Ports {
 		of := s.portOf(ports[i])
@@ -71,15 +70,14 @@ func (a annotations) read(service *corev1.Service) (settings, []cloud.Notice) {
 func problemText(problem annotation.Problem) string {
 	name := strings.TrimPrefix(problem.Annotation, label.AnnotationPrefix)
 	if problem.Meant != "" {
-		return problem.String() + " Until it is corrected, the setting that was probably meant does not change in " +
-			"the cloud; if it is about allowed sources, no further port is opened."
+		return problem.String() + adviceMeant
 	}
 	if problem.Name || !strings.HasPrefix(name, "acl-") && strings.HasPrefix(problem.Annotation,
 		label.AnnotationPrefix) {
 		return problem.String()
 	}
 	return problem.String() +
-		"; until it is valid, ports that it applies to are not opened, and open ports keep their sources"
+		adviceSources
 }
 
 // portOf returns the settings of one port.

@@ -59,16 +59,11 @@ func (d desired) affinityNotices(service *corev1.Service, o Observed) []cloud.No
 		}
 	}
 	if len(named) > 0 {
-		notices = append(notices, settingNotice(reasonConflict, fmt.Sprintf(
-			"spec.sessionAffinity is ClientIP, and annotation %sloadbalancing-policy names a policy for %s that "+
-				"sends connections of one client to several nodes. Set it to %s or remove it.",
+		notices = append(notices, settingNotice(reasonConflict, fmt.Sprintf(textAffinityPolicy,
 			label.AnnotationPrefix, strings.Join(named, ", "), policyOfAffinity)))
 	}
 	if len(kept) > 0 {
-		notices = append(notices, settingNotice(reasonUnsupported, fmt.Sprintf(
-			"spec.sessionAffinity is ClientIP, and this load balancer was not created by this program: it keeps the "+
-				"policy that it has for %s, which sends connections of one client to several nodes. Set annotation "+
-				"%sloadbalancing-policy to %s.",
+		notices = append(notices, settingNotice(reasonUnsupported, fmt.Sprintf(textAffinityKept,
 			strings.Join(kept, ", "), label.AnnotationPrefix, policyOfAffinity)))
 	}
 	return append(notices, affinityTimeoutNotices(service)...)
@@ -93,10 +88,7 @@ func affinityTimeoutNotices(service *corev1.Service) []cloud.Notice {
 		*config.ClientIP.TimeoutSeconds == corev1.DefaultClientIPServiceAffinitySeconds {
 		return nil
 	}
-	return []cloud.Notice{settingNotice(reasonUnsupported, fmt.Sprintf(
-		"spec.sessionAffinityConfig.clientIP.timeoutSeconds is %d, and load balancers of Thalassa Cloud have no such "+
-			"timeout: a client comes to the same node for as long as the nodes stay the same. Remove the field, or "+
-			"leave it at %d.",
+	return []cloud.Notice{settingNotice(reasonUnsupported, fmt.Sprintf(textAffinityTimeout,
 		*config.ClientIP.TimeoutSeconds, corev1.DefaultClientIPServiceAffinitySeconds))}
 }
 
@@ -106,9 +98,7 @@ func (d desired) maxTargetsNotices(service *corev1.Service) []cloud.Notice {
 	if !setting.Given || setting.Value == 0 || !helpers.RequestsOnlyLocalTraffic(service) {
 		return nil
 	}
-	return []cloud.Notice{settingNotice(reasonUnsupported, fmt.Sprintf(
-		"Annotation %s%s has no effect while spec.externalTrafficPolicy is Local: all nodes with a ready endpoint "+
-			"receive traffic. Remove the annotation, or set the policy to Cluster.",
+	return []cloud.Notice{settingNotice(reasonUnsupported, fmt.Sprintf(textMaxTargetsLocal,
 		label.AnnotationPrefix, nameMaxTargets))}
 }
 

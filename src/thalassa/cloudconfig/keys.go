@@ -157,7 +157,8 @@ func balancerKeys() []configfile.Key {
 			Effect: "The interval, in seconds, at which the state of a load balancer is read while the cloud creates " +
 				"or deletes it. After a failure, or after creationPollTimeout, the interval grows to at most one " +
 				"minute."},
-		{Path: "loadBalancer.driftPeriod", Since: "0.1.0", Example: "600", Rule: configfile.Whole(0, configfile.Day, "seconds"),
+		{Path: "loadBalancer.driftPeriod", Since: "0.1.0", Example: "600",
+			Rule: configfile.Whole(0, configfile.Day, "seconds"),
 			Effect: "The interval, in seconds, at which the cloud is checked for changes that were made by hand, and " +
 				"for load balancers and target groups whose Service no longer exists. 0 disables the check."},
 		{Path: "loadBalancer.class", Since: "0.1.0", Example: "example.com/public",
@@ -171,8 +172,8 @@ func balancerKeys() []configfile.Key {
 			Example: `{loadbalancing-policy: MAGLEV, health-check-enabled: "false"}`,
 			Effect: "Default values of annotations, for Services that do not set them. A key is the annotation's " +
 				"name without " + label.AnnotationPrefix + ". Load balancers that were taken over keep their settings.",
-			Rule: configfile.Rule{Keys: AnnotationNames, Want: "names of annotations that can have a default, without " +
-				label.AnnotationPrefix}},
+			Rule: configfile.Rule{Keys: AnnotationNames,
+				Want: "names of annotations that can have a default, without " + label.AnnotationPrefix}},
 		{Path: "loadBalancer.maxTargets", Since: "0.1.0", Example: "250",
 			Rule: configfile.Whole(0, MaxTargetsLimit, "nodes"),
 			Effect: "The largest number of nodes that a load balancer sends to, for Services that do not set the " +
@@ -245,7 +246,8 @@ func routeKeys() []configfile.Key {
 			Effect: "Declares that this cluster alone manages the routes inside clusterCIDR in routes.table. Routes " +
 				"in it that do not belong to a node are then deleted, also those of nodes that were deleted while " +
 				"the program did not run. Routes to other networks are kept."},
-		{Path: "routes.driftPeriod", Since: "0.1.0", Example: "600", Rule: configfile.Whole(0, configfile.Day, "seconds"),
+		{Path: "routes.driftPeriod", Since: "0.1.0", Example: "600",
+			Rule: configfile.Whole(0, configfile.Day, "seconds"),
 			Effect: "The interval, in seconds, at which routes are checked for changes that were made by hand. 0 " +
 				"disables the check. The flag --route-reconciliation-period takes precedence."},
 	}

@@ -35,7 +35,8 @@ func oneCredential() configfile.Schema {
 
 func notInsecureWithBundle() configfile.Schema {
 	return configfile.Schema{"not": configfile.Schema{"allOf": []configfile.Schema{
-		{"required": []string{"insecure"}, "properties": configfile.Schema{"insecure": configfile.Schema{"const": true}}},
+		{"required": []string{"insecure"},
+			"properties": configfile.Schema{"insecure": configfile.Schema{"const": true}}},
 		given("caBundle"),
 	}}}
 }

@@ -22,7 +22,8 @@ func (i *Provider) addSettings(machine *cloud.Machine, actual inventory.Machine)
 	for _, key := range slices.Sorted(maps.Keys(actual.Labels)) {
 		value := actual.Labels[key]
 		if setsReserved(key, c.LabelPrefix) || setsReserved(key, c.TaintPrefix) {
-			machine.Problems = append(machine.Problems, *cloud.ProblemOf(reasonInvalidSetting, textReserved, key, label.Reserved))
+			machine.Problems = append(machine.Problems, *cloud.ProblemOf(reasonInvalidSetting, textReserved, key,
+				label.Reserved))
 			continue
 		}
 		if name, is := cutPrefix(key, c.LabelPrefix); is {

@@ -7,9 +7,9 @@ import (
 )
 
 // Changed returns the latest state of an object with only the changes between from and to. Every field takes part, so
-// that none is forgotten when one is added. Labels and annotations change key by key. A field with the tag `change:"set"`
-// changes element by element, and is sorted then. All other fields change as a whole: allowed sources are never a
-// mixture of two states.
+// that none is forgotten when one is added. Labels and annotations change key by key. A field with the tag
+// `change:"set"` changes element by element, and is sorted then. All other fields change as a whole: allowed sources
+// are never a mixture of two states.
 func Changed[T LoadBalancer | Listener](latest, from, to T) T {
 	result, before, after := reflect.ValueOf(&latest).Elem(), reflect.ValueOf(from), reflect.ValueOf(to)
 	for i := range result.NumField() {
