@@ -15,14 +15,6 @@ type Setting[T any] struct {
 // Asked returns whether the Service or the defaults of the configuration set Value.
 func (s Setting[T]) Asked() bool { return s.Given || s.Configured }
 
-// Over returns the value to aim at, given the one observed in the cloud.
-func (s Setting[T]) Over(observed T) T {
-	if s.Invalid {
-		return observed
-	}
-	return s.Value
-}
-
 // Key reads one annotation's value, already of its Go type.
 type Key[T any] struct {
 	registry *Registry

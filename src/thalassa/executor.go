@@ -97,7 +97,7 @@ func (e *execution) write(ctx context.Context, object any) error {
 	case balancer.UpdateListener:
 		return e.updateListener(ctx, o)
 	case balancer.DeleteListener:
-		return e.inventory.DeleteListener(ctx, o.LoadBalancer, o.Listener)
+		return e.deleteListener(ctx, o)
 	case balancer.CreateTargetGroup:
 		return e.createTargetGroup(ctx, o.TargetGroup)
 	case balancer.UpdateTargetGroup:
@@ -194,6 +194,15 @@ func (e *execution) updateListener(ctx context.Context, o balancer.UpdateListene
 		latest = balancer.Listeners[at]
 	}
 	return e.inventory.UpdateListener(ctx, balancer.ID, resource.Changed(latest, o.From, o.To))
+}
+
+func (e *execution) deleteListener(ctx context.Context, o balancer.DeleteListener) error {
+	if o.Label != nil {
+		if err := e.updateTargetGroup(ctx, *o.Label); err != nil {
+			return err
+		}
+	}
+	return e.inventory.DeleteListener(ctx, o.LoadBalancer, o.Listener)
 }
 
 func (e *execution) createTargetGroup(ctx context.Context, group resource.TargetGroup) error {

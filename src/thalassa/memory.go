@@ -31,10 +31,13 @@ func newMemory() *memory {
 	return &memory{writes: store.NewTTLCache[lastWrite](time.Hour), removals: map[string]removal{}}
 }
 
+// maxDeleted is how many deletions of a Service are remembered: more than it has objects.
+const maxDeleted = 500
+
 // lastWrite is the last write of an object of a Service by this process.
 type lastWrite struct {
 	at      time.Time
-	deleted []string // identities of its objects whose deletion was accepted
+	deleted []string // identities of its objects whose deletion was accepted, the latest ones
 	// lags means that lists contained an object after its deletion was accepted and new lists were read. Then the next
 	// deletion does not wait for new lists, because it would write again.
 	lags bool
@@ -47,7 +50,7 @@ func (m *memory) recordWrite(service *corev1.Service, deleted string) {
 	last.at = time.Now()
 	if deleted != "" {
 		last.lags = last.lags || slices.Contains(last.deleted, deleted)
-		last.deleted = append(slices.Clip(last.deleted), deleted)
+		last.deleted = append(slices.Clip(last.deleted[max(0, len(last.deleted)-maxDeleted):]), deleted)
 	}
 	m.writes.Put(string(service.UID), last)
 }

@@ -339,3 +339,86 @@ func TestListenerOfOthersOnATargetGroup(t *testing.T) {
 		}
 	})
 }
+
+// TestPartsWithLabelsOfOthers: parts of another owner are left alone, the Service gets its own, keeps its address, and
+// can be deleted.
+func TestPartsWithLabelsOfOthers(t *testing.T) {
+	for _, kind := range []part{partListener, partGroup, partSecurityGroup} {
+		t.Run(string(kind), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLab(t, emulator.Config{})
+				web, nodes := l.labelled(true)
+				before := l.balancer()
+				l.relabel(kind, func(labels, _ map[string]string) {
+					labels[label.Cluster], labels[label.ServiceUID] = "k8s-other", "0a1b2c3d-other"
+				})
+				others := l.labelsOf()
+				maps.DeleteFunc(others, func(_ string, labels map[string]string) bool {
+					return labels[label.Cluster] != "k8s-other"
+				})
+				l.restart()
+				l.settle(web, nodes)
+				if after := l.balancer(); after.Identity != before.Identity || !slices.Equal(after.ExternalIpAddresses,
+					before.ExternalIpAddresses) {
+					t.Errorf("load balancer %s at %v, want %s at %v", after.Identity, after.ExternalIpAddresses,
+						before.Identity, before.ExternalIpAddresses)
+				}
+				l.remove(web)
+				left := l.labelsOf()
+				for id, labels := range others {
+					if kind != partListener && !maps.Equal(left[id], labels) {
+						t.Errorf("%s has labels %v, want those of the other owner %v", id, left[id], labels)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestRemovedPortWithoutLabels: a listener that lost its labels goes with its port, and so does its target group.
+func TestRemovedPortWithoutLabels(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{})
+		web, nodes := l.labelled(true)
+		l.relabel(partListener, losses["all"])
+		l.relabel(partGroup, losses["all"])
+		web.Spec.Ports = web.Spec.Ports[:1]
+		l.restart()
+		l.settle(web, nodes)
+		if got := l.leftovers(); len(l.only().Listeners) != 1 || len(got) != 2 {
+			t.Errorf("%d listeners and %v, want one port", len(l.only().Listeners), got)
+		}
+	})
+}
+
+// TestSecurityGroupThatMayBeAUsers: a security group with the name that the existing CCM gives and without any label
+// may be a user's own, even when it is attached to the Service's load balancer. It gets no labels, and stays when the
+// Service is deleted.
+func TestSecurityGroupThatMayBeAUsers(t *testing.T) {
+	for name, named := range map[string]bool{"named by an annotation": true, "not named": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLab(t, emulator.Config{})
+				web, nodes := l.labelled(false)
+				address := web.Status.LoadBalancer.Ingress[0].IP
+				group := l.only().SecurityGroups[0].Identity
+				l.relabel(partSecurityGroup, losses["all, and all annotations"])
+				if named {
+					annotated("security-groups", group)(web)
+				}
+				l.restart()
+				l.settle(web, nodes)
+				if got := l.labelsOf()[group]; len(got) > 0 {
+					t.Errorf("the security group got labels %v", got)
+				}
+				if now := l.balancer().ExternalIpAddresses; !slices.Contains(now, address) {
+					t.Errorf("the load balancer has %v, want %s", now, address)
+				}
+				l.remove(web)
+				if labels, there := l.labelsOf()[group]; !there || len(labels) > 0 {
+					t.Errorf("after the Service: there %t, labels %v; want it there, without labels", there, labels)
+				}
+			})
+		})
+	}
+}

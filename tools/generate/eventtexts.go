@@ -37,18 +37,20 @@ func eventMessages() Generator {
 		if err != nil {
 			return nil, err
 		}
+		pages, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(eventFolder), "*.md"))
+		if err != nil {
+			return nil, err
+		}
 		files := map[string][]byte{}
-		for reason, one := range texts {
-			path := eventFolder + "/" + reason + ".md"
-			page, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(path)))
-			if os.IsNotExist(err) { // it is no Warning
-				continue
-			}
+		for _, path := range pages {
+			page, err := os.ReadFile(path)
 			if err != nil {
 				return nil, err
 			}
+			name := filepath.Base(path)
 			written, _, _ := strings.Cut(string(page), messagesHeading)
-			files[path] = []byte(strings.TrimRight(written, "\n") + "\n" + one.section())
+			files[eventFolder+"/"+name] = []byte(strings.TrimRight(written, "\n") + "\n" +
+				texts[strings.TrimSuffix(name, ".md")].section())
 		}
 		return files, nil
 	}

@@ -24,8 +24,7 @@ type desired struct {
 	resolved
 	name   string // of the load balancer if the Service names none
 	labels resource.Labels
-	// created: this program created the load balancer, or will create it. Defaults that differ from those of the
-	// existing CCM apply only then.
+	// created: this program created the load balancer, or will create it. The cluster's defaults apply only then.
 	created bool
 	// deleted: the Service does not exist any more, and only its name is known.
 	deleted   bool
@@ -165,7 +164,6 @@ func (d *difference) createBalancer(ports []*port) {
 // refuses to delete a target group that a listener uses.
 func (d *difference) surplus(o Observed) {
 	if len(o.Balancers) > 0 {
-		d.labelSurplus(o)
 		d.surplusListeners(o.Balancers[0])
 		for _, younger := range o.Balancers[1:] {
 			d.deleteBalancer(younger, "the Service has an older one")
@@ -200,14 +198,15 @@ func (d *difference) surplusListeners(balancer resource.LoadBalancer) {
 			d.used[listener.TargetGroup] = true
 			continue
 		}
-		add := d.addClosing
-		if slices.ContainsFunc(d.observed.Groups, func(group resource.TargetGroup) bool {
-			return group.ID == listener.TargetGroup && d.lacksLabels(group)
-		}) {
-			add = d.add // only if the group got its labels
+		remove := DeleteListener{LoadBalancer: balancer.ID, Listener: listener.ID}
+		at := slices.IndexFunc(d.observed.Groups, func(group resource.TargetGroup) bool {
+			return group.ID == listener.TargetGroup && !d.used[group.ID] && d.lacksLabels(group)
+		})
+		if at >= 0 {
+			label := d.labelled(d.observed.Groups[at])
+			remove.Label = &label
 		}
-		add(cloud.Delete, kindListener, listener.Name, "the Service has no such port",
-			DeleteListener{balancer.ID, listener.ID})
+		d.addClosing(cloud.Delete, kindListener, listener.Name, "the Service has no such port", remove)
 	}
 }
 

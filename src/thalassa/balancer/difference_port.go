@@ -97,12 +97,15 @@ func (d *difference) groupUpdate(p *port, group resource.TargetGroup) resource.T
 // checkOf returns the desired health check of a port's existing target group.
 func (d desired) checkOf(port cloud.Port, group resource.TargetGroup,
 	record *recordUpdate) *resource.HealthCheck {
-	check := d.healthCheck(port).effective(record, port, group.HealthCheck)
+	check, settings := d.healthCheck(port).effective(record, port, group.HealthCheck), d.ports[port.Key].health
+	if record.adopted && d.HealthCheckNodePort == 0 && !settings.anySet() && isOfLocal(check, group) {
+		check = nil
+	}
 	switch {
 	case check == nil && d.memory.Irremovable[group.ID]:
 		return group.HealthCheck
 	case record.adopted && check != nil && int(check.Port) == group.Port && check.Port != port.TargetPort &&
-		!d.ports[port.Key].health.port.Given:
+		!settings.port.Given:
 		moved := *check // a check of the target port, which has changed
 		moved.Port = port.TargetPort
 		return &moved

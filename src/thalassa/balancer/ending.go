@@ -136,8 +136,8 @@ func (d *difference) unprotect(balancer resource.LoadBalancer) {
 func (o Observed) remainingText() string {
 	var all []string
 	for _, found := range o.Recognised {
-		if found.Labels[label.Managed] == "false" {
-			continue // it was released
+		if found.Labels[label.Managed] == "false" || found.Deleting() {
+			continue // it was released, or is about to go
 		}
 		if found.clusterUID != "" {
 			all = append(all, fmt.Sprintf("Load balancer %s (%s) remains in the cloud: its annotation %s is the UID "+

@@ -154,8 +154,7 @@ update target group second-p8443: 0 machines become 3
 update listener web-p80: labels of the Service are missing, the allowed-sources is no longer managed by this
   Service
 create listener second-p8443
-update target group web-p443: labels of the Service are missing
-delete listener web-p443: the Service has no such port
+delete listener web-p443: the Service has no such port (closes)
 delete target group web-p443: the Service has no such port
 AllowedSourcesKept: Port 80/TCP accepts connections from 10.0.0.0/8 only. This Service does not …`},
 			{ask: "adopt=lb-1 max-connections=5 loadbalancing-policy=RANDOM", spec: second("80:31080 8443"), want: `

@@ -42,6 +42,9 @@ func (c healthCheckSpec) effective(record *recordUpdate, port cloud.Port,
 		if !s.port.Asked() {
 			s.port = annotation.Setting[int]{Value: int(c.nodePort), Given: true, Invalid: s.port.Invalid}
 		}
+		if record.adopted {
+			record.lastApplied = record.with(settingHealthCheck)
+		}
 		return s.complete(record, resource.ProtocolHTTP, c.nodePort, observed)
 	}
 	switch {
@@ -67,17 +70,27 @@ func (s healthSettings) effectiveForAdopted(record *recordUpdate, port cloud.Por
 	case !s.anySet() && record.has(settingHealthCheck):
 		record.lastApplied = record.without(settingHealthCheck)
 		return nil
-	case !s.anySet():
-		return observed
 	case s.enabled.Given && !s.enabled.Value:
 		record.lastApplied = record.with(settingHealthCheck)
 		return nil
 	case observed != nil:
 		return s.complete(record, observed.Protocol, observed.Port, observed)
 	case s.enabled.Given && s.port.Asked():
+		record.lastApplied = record.with(settingHealthCheck)
 		return s.complete(record, resource.ProtocolHTTP, port.TargetPort, nil)
 	}
 	return nil
+}
+
+// localPath is the path of the checks that the existing CCM makes with externalTrafficPolicy Local, on the health check
+// node port.
+const localPath = "/healthz"
+
+// isOfLocal reports whether the check of an adopted target group is one that was made for externalTrafficPolicy Local.
+// With another policy nothing answers it, because Kubernetes releases the port.
+func isOfLocal(check *resource.HealthCheck, group resource.TargetGroup) bool {
+	return check != nil && check.Protocol == resource.ProtocolHTTP && check.Path == localPath &&
+		int(check.Port) != group.Port
 }
 
 // anySet reports whether the Service has any setting of the health check, valid or not.
@@ -115,17 +128,15 @@ func (s healthSettings) complete(record *recordUpdate, protocol string, port int
 		UnhealthyThreshold: int32(desiredValue(record, "health-check-down-threshold", s.down,
 			int(is.UnhealthyThreshold))),
 	}
-	switch { // a value that stays gives way to the one that the Service asks for
+	switch { // a value that stays gives way to one that changes
+	case check.PeriodSeconds == is.PeriodSeconds && check.TimeoutSeconds == is.TimeoutSeconds:
 	case s.timeout.Given && !isSet(s.interval):
 		check.PeriodSeconds = max(check.PeriodSeconds, check.TimeoutSeconds)
-	case s.interval.Given && !isSet(s.timeout):
+	case !isSet(s.timeout):
 		check.TimeoutSeconds = min(check.TimeoutSeconds, check.PeriodSeconds)
 	}
 	if hasNoPath(check.Protocol) && hasNoPath(is.Protocol) {
 		check.Path = is.Path // the path has no meaning
-	}
-	if record.adopted {
-		record.lastApplied = record.with(settingHealthCheck)
 	}
 	return &check
 }

@@ -81,35 +81,33 @@ const missingLabels = "labels of the Service are missing"
 // by it they are recognised without them.
 func (d *difference) restoreGroupLabels(o Observed) {
 	const why = "it lost labels of the Service, which is being removed"
-	leaves := func(kind, name, id string) string {
-		return fmt.Sprintf("%s %s (%s) remains in the cloud: it lost labels of this Service, and the cloud refused to "+
-			"set them again. Delete it there.", sentence(kind), name, id)
-	}
 	for _, from := range o.Groups {
-		if to := from; d.lacksLabels(from) {
-			to.Labels = withLabels(from.Labels, d.desired.labels)
-			d.add(cloud.Update, kindGroup, from.Name, why, UpdateTargetGroup{From: from, To: to, MayBeRefused: true,
-				LeavesIfRefused: leaves(kindGroup, from.Name, from.ID)})
+		if d.lacksLabels(from) {
+			d.add(cloud.Update, kindGroup, from.Name, why, d.labelled(from))
 		}
 	}
 	for _, from := range o.SecurityGroups {
 		if to := from; !from.Deleting() && !labelledFor(from.Labels, d.desired.labels) {
 			to.Labels = withLabels(from.Labels, d.desired.labels)
 			d.add(cloud.Update, kindSecurityGroup, from.Name, why, UpdateSecurityGroup{From: from, To: to,
-				MayBeRefused: true, LeavesIfRefused: leaves(kindSecurityGroup, from.Name, from.ID)})
+				MayBeRefused: true, LeavesIfRefused: refusedText(kindSecurityGroup, from.Name, from.ID)})
 		}
 	}
 }
 
-// labelSurplus labels the target groups that lack the Service's labels and that it does not need, before the listener
-// is deleted that leads to them: after that, nothing would prove that they belong to the Service.
-func (d *difference) labelSurplus(o Observed) {
-	for _, from := range o.Groups {
-		if to := from; !d.used[from.ID] && d.lacksLabels(from) {
-			to.Labels = withLabels(from.Labels, d.desired.labels)
-			d.add(cloud.Update, kindGroup, from.Name, missingLabels, UpdateTargetGroup{From: from, To: to})
-		}
-	}
+// labelled returns the update that gives a target group the Service's labels. If the cloud refuses it, the group stays
+// after what leads to it is deleted.
+func (d *difference) labelled(from resource.TargetGroup) UpdateTargetGroup {
+	to := from
+	to.Labels = withLabels(from.Labels, d.desired.labels)
+	return UpdateTargetGroup{From: from, To: to, MayBeRefused: true,
+		LeavesIfRefused: refusedText(kindGroup, from.Name, from.ID)}
+}
+
+// refusedText describes an object that stays in the cloud because it could not be labelled.
+func refusedText(kind, name, id string) string {
+	return fmt.Sprintf("%s %s (%s) remains in the cloud: it lost labels of this Service, and the cloud refused to set "+
+		"them again. Delete it there.", sentence(kind), name, id)
 }
 
 // lacksLabels reports whether a target group lost the Service's labels, or was that of the previous Service of an

@@ -17,7 +17,8 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
-// Observed is the actual state of a Service: all objects in the inventory with the Service's UID.
+// Observed is the actual state of a Service: all objects in the inventory with the Service's UID, and those that are
+// recognised or adopted without it.
 type Observed struct {
 	Balancers      []resource.LoadBalancer // oldest first; there is more than one only after a failure
 	Groups         []resource.TargetGroup

@@ -42,8 +42,13 @@ type UpdateListener struct {
 	From, To     resource.Listener
 }
 
-// DeleteListener deletes a listener of a load balancer; both are identities.
-type DeleteListener struct{ LoadBalancer, Listener string }
+// DeleteListener deletes a listener of a load balancer; both are identities. Without the listener, nothing proves that
+// a target group without labels is the Service's: if Label is set, the caller makes this update first, and deletes the
+// listener only if it succeeds or is refused.
+type DeleteListener struct {
+	LoadBalancer, Listener string
+	Label                  *UpdateTargetGroup
+}
 
 // CreateTargetGroup creates a target group without machines. Its identity is the placeholder by which later
 // operations name it.

@@ -237,6 +237,28 @@ func livesOfTakenOvers() []life {
 			{hand: forget, spec: address("203.0.113.2"), want: `
 ImmutableSetting: spec.loadBalancerIP is not applied to a load balancer that this program did not …`},
 		}},
+		{name: "policy Local of one that was taken over", keeps: true, steps: []step{
+			{spec: policyLocal, want: `
+update target group web-p80: health check tcp :30080/healthz becomes http :32000/healthz
+update target group web-p443: health check tcp :30443/healthz becomes http :32000/healthz`},
+			{spec: policyLocal, hand: forget},
+			{want: `
+update target group web-p80: health check http :32000/healthz becomes none
+update target group web-p443: health check http :32000/healthz becomes none`},
+		}},
+		{name: "the interval of a check made by hand", keeps: true, steps: []step{
+			{hand: checkedByHand},
+			{ask: "health-check-interval=60", want: `
+update target group web-p80: health check http :8080/x every 30s, timeout 20s, 2 good, 3 bad becomes http :8080/x
+  every 60s, timeout 20s, 2 good, 3 bad
+update target group web-p443: health check http :8080/x every 30s, timeout 20s, 2 good, 3 bad becomes http
+  :8080/x every 60s, timeout 20s, 2 good, 3 bad`},
+			{want: `
+update target group web-p80: health check http :8080/x every 60s, timeout 20s, 2 good, 3 bad becomes http :8080/x
+  every 5s, timeout 5s, 2 good, 3 bad, the health-check-interval is no longer managed by this Service
+update target group web-p443: health check http :8080/x every 60s, timeout 20s, 2 good, 3 bad becomes http
+  :8080/x every 5s, timeout 5s, 2 good, 3 bad, the health-check-interval is no longer managed by this Service`},
+		}},
 		{name: "session affinity of one that was taken over", keeps: true, steps: []step{
 			{hand: forget, spec: byClient(10800), want: `
 UnsupportedSetting: spec.sessionAffinity is ClientIP, and this load balancer was not created by this …`},
@@ -254,6 +276,15 @@ update listener web-p443: allowed sources everybody becomes 10.0.0.0/8 (closes)`
 AllowedSourcesKept: Port 80/TCP accepts connections from 10.0.0.0/8 only. This Service does not …
 AllowedSourcesKept: Port 443/TCP accepts connections from 10.0.0.0/8 only. This Service does not …`},
 		}},
+	}
+}
+
+// checkedByHand is a load balancer of the existing CCM with health checks that somebody set in the cloud.
+func checkedByHand(w *world) {
+	forget(w)
+	for i := range w.groups {
+		w.groups[i].HealthCheck = &resource.HealthCheck{Protocol: "http", Port: 8080, Path: "/x", PeriodSeconds: 30,
+			TimeoutSeconds: 20, HealthyThreshold: 2, UnhealthyThreshold: 3}
 	}
 }
 

@@ -135,10 +135,9 @@ func (r Recognition) notices(balancer resource.LoadBalancer, owner resource.Labe
 			balancer.Name, balancer.ID)))
 	}
 	for _, other := range r {
-		if other.other == "" {
+		if other.other == "" && !other.Deleting() {
 			notices = append(notices, settingNotice(reasonUncertain, fmt.Sprintf(textMayAlsoBelong,
-				other.Name, other.ID,
-				other.why(), balancer.ID, other.ID)))
+				other.Name, other.ID, other.why(), balancer.ID, other.ID)))
 		}
 	}
 	return notices
@@ -213,7 +212,7 @@ func descriptionOf(owner cloud.Owner) string { return "Kubernetes Service " + ow
 // OwnsGroup reports whether a security group that is attached to the Service's load balancer, and lacks labels, was
 // created for the Service: its name is made from the Service's UID, or a label still names the Service.
 func (t ServiceTraits) OwnsGroup(group resource.SecurityGroup) bool {
-	named := group.Labels[label.ServiceName] == t.labels[label.ServiceName] &&
+	named := t.labels[label.ServiceName] != "" && group.Labels[label.ServiceName] == t.labels[label.ServiceName] &&
 		group.Labels[label.ServiceNamespace] == t.labels[label.ServiceNamespace]
 	return contradictingLabel(group.Labels, t.labels) == "" &&
 		(named || group.Name == groupName(t.Owner) || group.Labels[label.ServiceUID] != "")

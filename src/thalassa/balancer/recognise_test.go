@@ -237,4 +237,9 @@ func TestSecurityGroupsWithoutLabels(t *testing.T) {
 			t.Errorf("%s: %t, want %t", name, got, tt.is)
 		}
 	}
+	nameless := web.DeepCopy() // an orphan whose labels lost the name
+	nameless.Namespace, nameless.Name = "", ""
+	if c.TraitsOf(nameless).OwnsGroup(resource.SecurityGroup{Name: "theirs"}) {
+		t.Error("a group without labels is that of an orphan without a name")
+	}
 }

@@ -111,8 +111,8 @@ const (
 	textUncertain   = "load balancer %s (%s) may belong to this Service: %s. No other load balancer is " +
 		"created, and this one is not changed. If it belongs to the Service, set these labels on it in the " +
 		"cloud: %s=%s, %s=%s, %s=%s."
-	textMayAlsoBelong = "Load balancer %s (%s) may also belong to this Service: %s. The Service uses " +
-		"%s. If %s is not needed, delete it in the cloud; it is not deleted with the Service."
+	textMayAlsoBelong = "Load balancer %s (%s) may also belong to this Service: %s. The Service uses %s. If %s is " +
+		"not needed, delete it in the cloud."
 	adviceFormerName = " If the name of the cluster was changed, set cluster in the cloud-config to the " +
 		"previous name."
 

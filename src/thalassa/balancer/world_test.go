@@ -332,6 +332,11 @@ func (w *world) writeListener(object any, known Identities) error {
 			return put(o.To, all)
 		}
 	case DeleteListener:
+		if o.Label != nil {
+			if err := w.write(*o.Label, known); err != nil {
+				return err
+			}
+		}
 		id, change = o.LoadBalancer, func(all []resource.Listener) ([]resource.Listener, error) {
 			err := remove(&all, func(one resource.Listener) string { return one.ID }, o.Listener)
 			return all, err

@@ -111,11 +111,6 @@ type HealthCheck struct {
 	HealthyThreshold   int32  `json:"healthyThreshold"`   // successes in a row
 }
 
-// AcceptsWithin returns the time after which a machine that answers receives traffic.
-func (h *HealthCheck) AcceptsWithin() time.Duration {
-	return time.Duration(h.PeriodSeconds*int(h.HealthyThreshold)+h.TimeoutSeconds) * time.Second
-}
-
 // String describes the health check; that of nil is "none".
 func (h *HealthCheck) String() string {
 	if h == nil {

@@ -57,6 +57,21 @@ func TestChangedListener(t *testing.T) {
 	}
 }
 
+// TestSets: a list either changes element by element, or as a whole. One that is added must be named here.
+func TestSets(t *testing.T) {
+	sets := map[string]bool{"SecurityGroups": true, "AllowedSources": false, "ExternalAddresses": false,
+		"InternalAddresses": false}
+	for _, of := range []reflect.Type{reflect.TypeFor[LoadBalancer](), reflect.TypeFor[Listener]()} {
+		for i := range of.NumField() {
+			field := of.Field(i)
+			want, known := sets[field.Name]
+			if field.Type == reflect.TypeFor[[]string]() && (!known || want != (field.Tag.Get("change") == "set")) {
+				t.Errorf("%s.%s: decide whether others may add elements; name it here and set its tag", of, field.Name)
+			}
+		}
+	}
+}
+
 // TestEveryFieldChanges: an update forgets no field of an object, not even one that was just added.
 func TestEveryFieldChanges(t *testing.T) {
 	everyFieldChanges[LoadBalancer](t)
