@@ -33,11 +33,11 @@ const (
 // eventMessages generates the end of each page in docs/events: the texts that the event may have.
 func eventMessages() Generator {
 	files := func(ctx context.Context, root string) (map[string][]byte, error) {
-		texts, err := readEventTexts(ctx, root)
-		if err != nil {
+		pages, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(eventFolder), "*.md"))
+		if err != nil || len(pages) == 0 {
 			return nil, err
 		}
-		pages, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(eventFolder), "*.md"))
+		texts, err := readEventTexts(ctx, root)
 		if err != nil {
 			return nil, err
 		}

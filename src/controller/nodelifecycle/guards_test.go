@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -234,14 +235,22 @@ func TestNotPermittedForMany(t *testing.T) {
 // TestHangingServer: an API server that does not answer blocks only that call.
 func TestHangingServer(t *testing.T) {
 	inBubble(t, []string{"a", "b", "c"}, func(r *rig) {
+		var mu sync.Mutex
 		hung := map[string]int{}
-		r.intercept(func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
+		hangs := func(request *http.Request) bool {
+			mu.Lock()
+			defer mu.Unlock()
 			once := request.Method == http.MethodPatch || hung[request.Method] == 0 &&
 				strings.HasSuffix(request.URL.Path, "/nodes/b")
-			if !once {
+			if once {
+				hung[request.Method]++
+			}
+			return once
+		}
+		r.intercept(func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
+			if !hangs(request) {
 				return next.RoundTrip(request)
 			}
-			hung[request.Method]++
 			<-request.Context().Done()
 			return nil, request.Context().Err()
 		})
