@@ -19,8 +19,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/managedfields"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 )
+
+// The last handler of errors delays them by the time since the error before. In another synctest bubble it is another
+// time, so that an informer would sleep for years.
+func init() { //nolint:gochecknoinits // Only a variable of the library sets it.
+	utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1]
+}
 
 // Options are what is particular about a server.
 type Options struct {

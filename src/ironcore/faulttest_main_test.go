@@ -33,8 +33,7 @@ const (
 	tooLate = time.Hour
 )
 
-// TestMain changes what is global. Errors of informers are not delayed: their handler compares times of different
-// synctest bubbles. Nothing is logged, because failures are what most of these tests cause.
+// TestMain changes what is global. Nothing is logged, because failures are what most of these tests cause.
 // For a benchmark, it is IronCore.
 func TestMain(m *testing.M) {
 	if machines := os.Getenv(ironcoreEnvironment); machines != "" {

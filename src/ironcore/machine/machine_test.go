@@ -16,7 +16,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/cloud-provider/api"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
@@ -304,10 +303,6 @@ func TestNearMissOfANodeName(t *testing.T) {
 // TestWithoutMachinePools: without the permission for machine pools, a new Node waits for its zone, and everything else
 // goes on.
 func TestWithoutMachinePools(t *testing.T) {
-	// The last handler limits the rate of errors across bubbles, which have another time.
-	handlers := utilruntime.ErrorHandlers
-	utilruntime.ErrorHandlers = handlers[:1]
-	t.Cleanup(func() { utilruntime.ErrorHandlers = handlers })
 	inBubble(t, func(r *rig) {
 		denied := apierrors.NewForbidden(schema.GroupResource{Resource: "machinepools"}, "", errors.New("denied"))
 		r.server.Fail(func(request simulator.Request) *metav1.Status {

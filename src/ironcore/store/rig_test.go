@@ -12,7 +12,6 @@ import (
 	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/client"
@@ -30,10 +29,6 @@ type rig struct {
 // inBubble runs a test with a store that has not started.
 func inBubble(t *testing.T, test func(r *rig)) {
 	t.Helper()
-	// The second handler sleeps, for years if a bubble has another time than the process.
-	handlers := utilruntime.ErrorHandlers
-	utilruntime.ErrorHandlers = handlers[:1]
-	t.Cleanup(func() { utilruntime.ErrorHandlers = handlers })
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		defer func() { stop(); synctest.Wait() }()
