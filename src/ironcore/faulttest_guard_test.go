@@ -25,7 +25,9 @@ type guard struct {
 
 	mu          sync.Mutex
 	latest      moment
-	initialised map[types.UID]time.Time // when Nodes were first seen so
+	initialised map[types.UID]time.Time    // when Nodes were first seen so
+	former      map[string]*corev1.Service // the Services before the latest change of a person, by UID
+	changed     time.Time                  // when that was
 	broken      []string
 }
 
@@ -39,7 +41,8 @@ type moment struct {
 	machines   map[string]bool
 	foreign    map[string]string // the versions of the objects of others
 
-	initialised map[types.UID]time.Time // of the guard
+	initialised map[types.UID]time.Time    // of the guard
+	former      map[string]*corev1.Service // of the guard, if a request that was sent for them may still be on its way
 }
 
 // now returns the present moment. Load balancers are those of the cluster.
@@ -91,6 +94,9 @@ func (g *guard) check(when string) {
 	was := g.latest
 	g.latest = g.cluster.now()
 	g.setInitialised()
+	if time.Since(g.changed) <= slowness {
+		g.latest.former = g.former
+	}
 	if was.balancers == nil {
 		return
 	}
@@ -145,6 +151,7 @@ func (g *guard) removing(remove func()) {
 func (g *guard) during(change func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.former, g.changed = g.cluster.now().services, time.Now()
 	change()
 	g.latest = moment{}
 }
@@ -191,10 +198,19 @@ func (g *guard) checkWrite(c call) {
 // live returns the Services of a moment that want a load balancer, by UID.
 func (m moment) live() map[string]*corev1.Service {
 	live := maps.Clone(m.services)
-	maps.DeleteFunc(live, func(_ string, s *corev1.Service) bool {
-		return s.DeletionTimestamp != nil || s.Spec.Type != corev1.ServiceTypeLoadBalancer
-	})
+	maps.DeleteFunc(live, func(_ string, s *corev1.Service) bool { return !wantsBalancer(s) })
 	return live
+}
+
+func wantsBalancer(s *corev1.Service) bool {
+	return s.DeletionTimestamp == nil && s.Spec.Type == corev1.ServiceTypeLoadBalancer
+}
+
+// wasOn reports whether the deletion of a load balancer was already on its way when a person let its Service want it
+// again.
+func (m moment) wasOn(balancer *networkingv1alpha1.LoadBalancer, uid string) bool {
+	former := m.former[uid]
+	return former != nil && (!wantsBalancer(former) || recreated(balancer, former))
 }
 
 // of returns the load balancers of a Service.
@@ -242,7 +258,7 @@ func addressesStay(was, is moment) (problems []string) {
 			continue
 		}
 		switch {
-		case recreated(before[0], was.live()[uid], service):
+		case recreated(before[0], was.live()[uid], service), is.wasOn(before[0], uid):
 		case len(now) == 0 || now[0].UID != before[0].UID || now[0].DeletionTimestamp != nil:
 			problems = append(problems, fmt.Sprintf("LoadBalancer %s was deleted", before[0].Name))
 		case len(before[0].Status.IPs) > 0 && !slices.Equal(now[0].Status.IPs, before[0].Status.IPs):
