@@ -40,7 +40,7 @@ func (k *Kind) New() Object {
 }
 
 func (k *Kind) empty() Object {
-	o, _ := reflect.New(reflect.TypeOf(k.Object).Elem()).Interface().(Object)
+	o, _ := reflect.TypeAssert[Object](reflect.New(reflect.TypeOf(k.Object).Elem()))
 	return o
 }
 

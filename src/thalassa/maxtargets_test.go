@@ -79,9 +79,6 @@ func machineOf(node *corev1.Node) string {
 	return machine
 }
 
-// attach is the operation that sets the targets of a target group.
-const attach = "POST /v1/loadbalancer-target-groups/{id}/attachments"
-
 // limitedService is a Service with a limit of two in a cluster with a service controller, its ready nodes, and their
 // machines in the order in which the Service prefers them. The targets are the first two of these.
 type limitedService struct {

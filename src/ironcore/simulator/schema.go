@@ -48,6 +48,8 @@ func mergedBy(kind string) node {
 }
 
 // schemas returns what knows how server-side apply merges fields.
+//
+//nolint:gochecknoglobals // Making it takes longer than most tests.
 var schemas = sync.OnceValues(func() (managedfields.TypeConverter, error) {
 	models := node{}
 	for _, k := range kinds() {

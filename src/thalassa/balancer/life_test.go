@@ -63,7 +63,7 @@ func asking(s step) *corev1.Service {
 // asked reads the annotations of a step.
 func asked(text string) map[string]string {
 	all := map[string]string{}
-	for _, pair := range strings.Fields(text) {
+	for pair := range strings.FieldsSeq(text) {
 		name, value, _ := strings.Cut(pair, "=")
 		all[name] = value
 	}

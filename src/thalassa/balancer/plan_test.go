@@ -24,7 +24,7 @@ func TestOrderOfWrites(t *testing.T) {
 func ports(text string) func(*corev1.Service) {
 	return func(s *corev1.Service) {
 		s.Spec.Ports = nil
-		for _, one := range strings.Fields(text) {
+		for one := range strings.FieldsSeq(text) {
 			one, nodePort, other := strings.Cut(one, ":")
 			port, protocol, _ := strings.Cut(one, "/")
 			made := service("web", number(port)).Spec.Ports[0]
