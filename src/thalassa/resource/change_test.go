@@ -62,8 +62,7 @@ func TestSets(t *testing.T) {
 	sets := map[string]bool{"SecurityGroups": true, "AllowedSources": false, "ExternalAddresses": false,
 		"InternalAddresses": false}
 	for _, of := range []reflect.Type{reflect.TypeFor[LoadBalancer](), reflect.TypeFor[Listener]()} {
-		for i := range of.NumField() {
-			field := of.Field(i)
+		for field := range of.Fields() {
 			want, known := sets[field.Name]
 			if field.Type == reflect.TypeFor[[]string]() && (!known || want != (field.Tag.Get("change") == "set")) {
 				t.Errorf("%s.%s: decide whether others may add elements; name it here and set its tag", of, field.Name)
