@@ -63,8 +63,8 @@ on the Service reports the annotation. The same applies to a misspelt name and t
 was probably meant does not change. If an annotation about allowed sources is invalid, no further port is opened, and open ports do not change.
 An [admission policy](../guides/admission-policy.md) can refuse invalid annotations when the Service is applied.
 
-**If an annotation is not set**, or is removed, its default applies. An object that this program did not create, because the existing cloud
-controller manager made it or a Service adopted it, keeps each value until its Service asks for another.
+**If an annotation is not set**, or is removed, its default applies. An object that this program did not create, because the
+existing cloud controller manager made it or a Service adopted it, keeps each value until its Service asks for another.
 
 **Defaults** are in the tables. To change a default for all Services, set ` + "`loadBalancer.defaults`" + ` in the [cloud-config](cloud-config.md).
 Its keys are names without the prefix, for example ` + "`idle-connection-timeout: \"600\"`" + `. These defaults apply to load balancers that this program

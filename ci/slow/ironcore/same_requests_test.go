@@ -52,7 +52,8 @@ func defaults() []request {
 "parentRef": {"name": "internal"}}}}}]`,
 		"internal": `"type": "Internal", "ipFamilies": ["IPv4"], "networkRef": {"name": "nodes"}, "ips": [
 {"ephemeral": {"prefixTemplate": {"spec": {"parentRef": {"name": "internal"}}}}}], "ports": [{"port": 80}]`,
-		"family-of-ips": `"type": "Internal", "networkRef": {"name": "nodes"}, "ips": [{"ephemeral": {"prefixTemplate": {
+		"family-of-ips": `"type": "Internal", "networkRef": {"name": "nodes"},
+			"ips": [{"ephemeral": {"prefixTemplate": {
 "spec": {"ipFamily": "IPv6", "parentRef": {"name": "internal"}}}}}, {"value": "10.0.0.9"}]`,
 		"odd-first-port": publicSpec + `, "ports": [{"port": 0, "protocol": "ICMP"}]`,
 		"protocols": publicSpec + `, "ports": [{"port": 80, "protocol": "TCP"}, {"port": 80, "protocol": "UDP"},
@@ -90,13 +91,16 @@ func validation() []request {
 		"two sources": `"type": "Internal", "ipFamilies": ["IPv4"], "networkRef": {"name": "nodes"}, "ips": [
 {"value": "10.0.0.1", "ephemeral": {"prefixTemplate": {"spec": {"parentRef": {"name": "internal"}}}}}]`,
 		"no source": `"type": "Internal", "ipFamilies": ["IPv4"], "networkRef": {"name": "nodes"}, "ips": [{}]`,
-		"prefix without a parent": `"type": "Internal", "ipFamilies": ["IPv4"], "networkRef": {"name": "nodes"}, "ips": [
+		"prefix without a parent": `"type": "Internal", "ipFamilies": ["IPv4"], "networkRef": {"name": "nodes"},
+			"ips": [
 {"ephemeral": {"prefixTemplate": {"spec": {}}}}]`,
-		"prefix of many addresses": `"type": "Internal", "ipFamilies": ["IPv4"], "networkRef": {"name": "nodes"}, "ips": [
+		"prefix of many addresses": `"type": "Internal", "ipFamilies": ["IPv4"], "networkRef": {"name": "nodes"},
+			"ips": [
 {"ephemeral": {"prefixTemplate": {"spec": {"prefixLength": 24, "parentRef": {"name": "internal"}}}}}]`,
 		"more addresses than families": `"type": "Internal", "ipFamilies": ["IPv4"], "networkRef": {"name": "nodes"},
 "ips": [{"value": "10.0.0.1"}, {"value": "10.0.0.2"}]`,
-		"no address": `"type": "Internal", "ipFamilies": ["IPv4"], "networkRef": {"name": "nodes"}, "ips": [{"value": "x"}]`,
+		"no address": `"type": "Internal", "ipFamilies": ["IPv4"], "networkRef": {"name": "nodes"},
+			"ips": [{"value": "x"}]`,
 	} {
 		all = append(all, request{about: about, verb: "create", object: "loadbalancers/refused",
 			body: balancerWith("refused", spec)})
@@ -144,7 +148,8 @@ func updates() []request {
 		{about: "network", verb: "update", object: "loadbalancers/public",
 			body: `{"spec": {"networkRef": {"name": "b"}}}`},
 		{about: "families", verb: "update", object: "loadbalancers/public", body: `{"spec": {"ipFamilies": ["IPv6"]}}`},
-		{about: "public becomes internal", verb: "update", object: "loadbalancers/dual", body: `{"spec": {"type": "Internal",
+		{about: "public becomes internal", verb: "update", object: "loadbalancers/dual", body: `{"spec": {
+			"type": "Internal",
 "ips": [{"value": "10.0.0.1"}, {"value": "fd00::1"}]}}`},
 		{about: "internal becomes public", verb: "update", object: "loadbalancers/dual",
 			body: `{"spec": {"type": "Public"}}`},
@@ -216,7 +221,8 @@ func applies() []request {
 "metadata": {"name": "applied", "resourceVersion": "1"}}`},
 		{about: "invalid", verb: "apply", object: lb, query: "force=true", body: ports(`{"port": 1}, {"port": 1}`)},
 		{about: "no JSON", verb: "apply", object: lb, body: `{`},
-		{about: "its status is dropped", verb: "apply", object: lb, body: `{` + networkingAPI + `, "kind": "LoadBalancer",
+		{about: "its status is dropped", verb: "apply", object: lb,
+			body: `{` + networkingAPI + `, "kind": "LoadBalancer",
 "metadata": {"name": "applied", ` + held + `}, "spec": {` + publicSpec + `}, "status": {"ips": ["203.0.113.8"]}}`},
 		{about: "of the status", verb: "apply", object: lb + "/status", manager: "two", body: `{` + networkingAPI +
 			`, "kind": "LoadBalancer", "metadata": {"name": "applied"}, "status": {"ips": ["203.0.113.8"]}}`},
@@ -268,7 +274,8 @@ func interfaces() []request {
 		{about: "with a status", verb: "create", object: "networkinterfaces/status",
 			body: interfaceWith("status", spec+`, "status": {"state": "Available"}`)},
 		{about: "ephemeral", verb: "create", object: "networkinterfaces/ephemeral", body: interfaceWith("ephemeral",
-			`"spec": {"networkRef": {"name": "nodes"}, "ipFamilies": ["IPv4"], "ips": [{"ephemeral": {"prefixTemplate": {
+			`"spec": {"networkRef": {"name": "nodes"}, "ipFamilies": ["IPv4"],
+				"ips": [{"ephemeral": {"prefixTemplate": {
 "spec": {"parentRef": {"name": "none"}}}}}], "prefixes": [{"ephemeral": {"prefixTemplate": {"spec": {
 "ipFamily": "IPv4", "prefixLength": 24, "parentRef": {"name": "none"}}}}}]}`)},
 		{about: "no network", verb: "create", object: "networkinterfaces/x",
