@@ -53,14 +53,19 @@ func TestEventPages(t *testing.T) {
 	if diff := cmp.Diff(warnings, event.Documented()); diff != "" {
 		t.Errorf("reasons that the recorder links (-code +recorder):\n%s", diff)
 	}
-	var pages, linked []string
+	var pages, linked, withoutTexts []string
 	entries, err := os.ReadDir(checkout.Path(t, eventPages))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, entry := range entries {
 		pages = append(pages, strings.TrimSuffix(entry.Name(), ".md"))
-		wellFormed(t, entry.Name())
+		if !wellFormed(t, entry.Name()) {
+			withoutTexts = append(withoutTexts, strings.TrimSuffix(entry.Name(), ".md"))
+		}
+	}
+	if diff := cmp.Diff(textsOfErrors(), withoutTexts); diff != "" {
+		t.Errorf("pages without the texts of their event (-those whose text is an error +pages):\n%s", diff)
 	}
 	if diff := cmp.Diff(warnings, pages); diff != "" {
 		t.Errorf("pages in docs/events (-code +pages):\n%s", diff)
@@ -80,18 +85,25 @@ func TestEventPages(t *testing.T) {
 	}
 }
 
-// wellFormed checks the headings and the length of the page of a reason.
-func wellFormed(t *testing.T, name string) {
+// textsOfErrors are the reasons whose text is that of an error or of the cloud.
+func textsOfErrors() []string {
+	return []string{"CIDRAssignmentFailed", "CloudRefused", "LoadBalancerLeft", "MachineNotKnown", "RouteQuotaExceeded",
+		"RouteTableNotFound"}
+}
+
+// wellFormed checks the headings and the length of the page of a reason, and reports whether it has texts of the event.
+func wellFormed(t *testing.T, name string) (texts bool) {
 	t.Helper()
 	text, err := os.ReadFile(checkout.Path(t, eventPages+"/"+name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, _, _ := strings.Cut(string(text), "\n## Messages\n") // these are generated
+	page, _, texts := strings.Cut(string(text), "\n## Messages\n") // these are generated
 	lines := strings.Count(page, "\n")
 	if !strings.HasPrefix(page, "# "+strings.TrimSuffix(name, ".md")+"\n\n") || lines < 10 || lines > 35 ||
 		!strings.Contains(page, "\n## Causes\n\n* ") || !strings.Contains(page, "\n## What to do\n\n1. ") ||
 		!strings.Contains(page, "`kubectl ") {
 		t.Errorf("docs/events/%s lacks its title, causes, steps or a command, or is not 10 to 35 lines long", name)
 	}
+	return texts
 }
