@@ -28,8 +28,8 @@ func TestTrials(t *testing.T) {
 				r.behaviour.MaxRemovals = 100
 				r.start()
 			}
-			trial := &randomRun{rig: r, dice: rand.New(rand.NewPCG(seed, 1)), seed: seed, made: map[string]time.Time{},
-				next: 4}
+			trial := &randomRun{rig: r, dice: rand.New(rand.NewPCG(seed, 1)), answers: rand.New(rand.NewPCG(seed, 2)),
+				seed: seed, made: map[string]time.Time{}, next: 4}
 			trial.run()
 			removed += trial.removed
 		})
@@ -42,9 +42,11 @@ func TestTrials(t *testing.T) {
 // randomRun is one random run.
 type randomRun struct {
 	*rig
-	dice    *rand.Rand
-	seed    uint64
-	next    int                             // number of the next machine
+	dice *rand.Rand // of the test's own goroutine
+	seed uint64
+	next int // number of the next machine
+	// Other goroutines have these, too: the lock of fakeCloud guards them.
+	answers *rand.Rand
 	made    map[string]time.Time            // machines by provider ID
 	earlier []map[string]cloud.MachineState // the states of machines, once a minute
 	removed int
@@ -87,9 +89,11 @@ func (t *randomRun) checkDeletions(next http.RoundTripper, request *http.Request
 	}
 	response, err := next.RoundTrip(request)
 	if deletes && request.Method == http.MethodDelete && err == nil && response.StatusCode == http.StatusOK {
-		t.removed++
 		var state cloud.MachineState
-		t.fakeCloud.set(func(c *fakeCloud) { state = c.actual(id) })
+		t.fakeCloud.set(func(c *fakeCloud) {
+			t.removed++
+			state = c.actual(id)
+		})
 		if state != cloud.MachineGone {
 			t.Errorf("seed %d: Node %s was deleted, and its machine is %s; events %q", t.seed, name, state, t.events())
 		}
@@ -110,7 +114,7 @@ func (t *randomRun) advance() {
 	case 0:
 		name := fmt.Sprintf("m%03d", t.next)
 		t.next++
-		t.made[fakeScheme+name] = time.Now()
+		t.fakeCloud.set(func(*fakeCloud) { t.made[fakeScheme+name] = time.Now() })
 		t.join(name)
 	case 1, 2:
 		if len(ids) > 1 {
@@ -177,7 +181,7 @@ func (t *randomRun) answerFalsely() {
 		nil,
 		func(string, cloud.MachineState) (cloud.MachineState, error) { return "", down },
 		func(_ string, truth cloud.MachineState) (cloud.MachineState, error) {
-			if t.dice.IntN(2) == 0 {
+			if t.answers.IntN(2) == 0 {
 				return "", down
 			}
 			return truth, nil
@@ -207,7 +211,7 @@ func (t *randomRun) answerFalsely() {
 // some are a random part of the machines.
 func (t *randomRun) some(truth map[string]cloud.MachineState) map[string]cloud.MachineState {
 	for _, id := range slices.Sorted(maps.Keys(truth)) {
-		if t.dice.IntN(2) == 0 {
+		if t.answers.IntN(2) == 0 {
 			delete(truth, id)
 		}
 	}
