@@ -96,10 +96,12 @@ func (c *Client) connect(config *rest.Config, network *http.Client) error {
 
 // Delete deletes an object of networking.ironcore.dev: resource is the plural, such as "loadbalancers". If finalizers
 // hold the object, the API server answers with the object, which is stored in answer. If the object does not exist any
-// more, answer does not change.
+// more, answer does not change. A deletion that the API server refuses for a time, with "Retry-After", is an error at
+// once, and not sent again: its reason may be gone by then.
 func (c *Client) Delete(ctx context.Context, resource, name string, options metav1.DeleteOptions,
 	answer runtime.Object) error {
-	request := c.networking.Delete().Namespace(c.Namespace).Resource(resource).Name(name).Body(&options)
+	request := c.networking.Delete().Namespace(c.Namespace).Resource(resource).Name(name).Body(&options).
+		MaxRetries(0)
 	return request.Do(ctx).Into(answer)
 }
 

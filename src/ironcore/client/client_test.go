@@ -72,6 +72,18 @@ func TestDelete(t *testing.T) {
 	}
 }
 
+// TestDeletionIsNotSentAgain: a deletion that is refused for a time is an error at once, which says for how long.
+func TestDeletionIsNotSentAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, s := newClient(t)
+		s.status, s.header = http.StatusTooManyRequests, http.Header{"Retry-After": {"7"}}
+		err := c.Delete(t.Context(), "loadbalancers", "web", metav1.DeleteOptions{}, new(v1alpha1.LoadBalancer))
+		if after, suggested := apierrors.SuggestsClientDelay(err); !suggested || after != 7 || s.count() != 1 {
+			t.Errorf("%d requests, and the error %v with the delay %d s", s.count(), err, after)
+		}
+	})
+}
+
 // TestRateLimit: the groups share one limit. Watches are not limited.
 func TestRateLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -3,6 +3,7 @@ package client
 import (
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -19,9 +20,10 @@ var errDown = errors.New("connection refused")
 // server is an API server in memory.
 type server struct {
 	mu       sync.Mutex
-	status   int    // of all answers
-	answer   string // the body of all answers
-	err      error  // no answer
+	status   int         // of all answers
+	answer   string      // the body of all answers
+	header   http.Header // of all answers, beside their type
+	err      error       // no answer
 	requests []*http.Request
 	block    func(*http.Request) error // before the answer; may be nil
 	body     func(*http.Request) io.ReadCloser
@@ -32,6 +34,8 @@ func (s *server) RoundTrip(request *http.Request) (*http.Response, error) {
 	s.mu.Lock()
 	s.requests = append(s.requests, request)
 	status, answer, err, block, body := s.status, s.answer, s.err, s.block, s.body
+	header := http.Header{"Content-Type": {"application/json"}}
+	maps.Copy(header, s.header)
 	s.mu.Unlock()
 	if block != nil {
 		err = block(request)
@@ -39,8 +43,7 @@ func (s *server) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	response := &http.Response{StatusCode: status, Request: request,
-		Header: http.Header{"Content-Type": {"application/json"}}}
+	response := &http.Response{StatusCode: status, Request: request, Header: header}
 	if body != nil {
 		response.Body = body(request)
 	} else {
