@@ -72,9 +72,13 @@ func (r *rig) play(selector bool) {
 	}
 	r.power()
 	r.outage(public)
+	lost := r.serve("lost", nil)
+	r.eventually("a load balancer has an address", r.shown("lost", lost))
 	stop() // a program deletes one Node soon after its start, and not more
+	r.deleteByHand("lost", lost)
 	stop = r.start(selector)
 	r.eventually("the program is ready again", r.ready)
+	r.eventually("the Service without a load balancer is gone", r.withoutService("lost"))
 	r.remove(public, internal)
 	stop()
 }
@@ -159,6 +163,33 @@ func (r *rig) outage(balancer string) {
 	r.eventually("traffic is sent to the machine", r.sends(balancer, "a"))
 }
 
+// deleteByHand deletes a load balancer in IronCore, and its Service, while no program runs: the next one has never seen
+// the load balancer, and reads it before it releases the Service.
+func (r *rig) deleteByHand(service, balancer string) {
+	networking := r.lab.Client().NetworkingV1alpha1()
+	r.must(networking.LoadBalancerRoutings(r.namespace).Delete(r.Context(), balancer, metav1.DeleteOptions{}))
+	r.must(networking.LoadBalancers(r.namespace).Delete(r.Context(), balancer, metav1.DeleteOptions{}))
+	r.eventually("a load balancer that was deleted by hand is gone", r.withoutBalancer(balancer))
+	r.must(r.cluster.CoreV1().Services(r.services).Delete(r.Context(), service, metav1.DeleteOptions{}))
+}
+
+func (r *rig) withoutBalancer(name string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		_, err := r.balancer(ctx, name)
+		routings := r.lab.Client().NetworkingV1alpha1().LoadBalancerRoutings(r.namespace)
+		_, routingErr := routings.Get(ctx, name, metav1.GetOptions{})
+		return errors.Join(equal("load balancer is gone", apierrors.IsNotFound(err), true),
+			equal("routing is gone", apierrors.IsNotFound(routingErr), true))
+	}
+}
+
+func (r *rig) withoutService(name string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		_, err := r.cluster.CoreV1().Services(r.services).Get(ctx, name, metav1.GetOptions{})
+		return equal("Service is gone", apierrors.IsNotFound(err), true)
+	}
+}
+
 // remove deletes everything in the cluster. The last machine stays until the end: without any, no Node is deleted. The
 // machine b referred to its network interface, which was not deleted with it.
 func (r *rig) remove(balancers ...string) {
@@ -168,13 +199,7 @@ func (r *rig) remove(balancers ...string) {
 		r.must(r.cluster.CoreV1().Services(r.services).Delete(r.Context(), service, metav1.DeleteOptions{}))
 	}
 	for _, name := range balancers {
-		r.eventually("a load balancer and its routing are gone", func(ctx context.Context) error {
-			_, err := r.balancer(ctx, name)
-			routings := r.lab.Client().NetworkingV1alpha1().LoadBalancerRoutings(r.namespace)
-			_, routingErr := routings.Get(ctx, name, metav1.GetOptions{})
-			return errors.Join(equal("load balancer is gone", apierrors.IsNotFound(err), true),
-				equal("routing is gone", apierrors.IsNotFound(routingErr), true))
-		})
+		r.eventually("a load balancer and its routing are gone", r.withoutBalancer(name))
 	}
 	r.eventually("the Services are gone", func(ctx context.Context) error {
 		services, err := r.cluster.CoreV1().Services(r.services).List(ctx, metav1.ListOptions{})
