@@ -1,10 +1,13 @@
 package manager
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	cloudprovider "k8s.io/cloud-provider"
 	fakecloud "k8s.io/cloud-provider/fake"
 
@@ -52,12 +55,24 @@ func TestCollectors(t *testing.T) {
 	}
 }
 
-// TestCollectorsOfControllers: who describes the metrics has those of every controller that the cloud has work for.
+// TestCollectorsOfControllers: who describes the metrics has those of every controller that the cloud has work for. They
+// have valid names and descriptions.
 func TestCollectorsOfControllers(t *testing.T) {
 	names := func(provided cloudprovider.Interface) map[string]bool {
 		found, err := Collectors(adapter.New(provided, ""), build.Info{})
 		if err != nil {
 			t.Fatal(err)
+		}
+		registry := prometheus.NewPedanticRegistry()
+		if _, err := register(registry, found); err != nil {
+			t.Error(err)
+		}
+		problems, err := testutil.GatherAndLint(registry)
+		problems = slices.DeleteFunc(problems, func(problem promlint.Problem) bool {
+			return strings.Contains(problem.Text, "camelCase") // as in kube-controller-manager
+		})
+		if err != nil || len(problems) > 0 {
+			t.Errorf("problems %v, error %v", problems, err)
 		}
 		descriptions := make(chan *prometheus.Desc, 100)
 		for _, collector := range found {
@@ -71,7 +86,7 @@ func TestCollectorsOfControllers(t *testing.T) {
 		return names
 	}
 	const ofServices, ofBuild = "service_lb_writes_total", "cloud_controller_manager_build_info"
-	if all := names(&fakecloud.Cloud{EnableInstancesV2: true, DisableRoutes: true}); !all[ofServices] || !all[ofBuild] {
+	if all := names(&fakecloud.Cloud{EnableInstancesV2: true}); !all[ofServices] || !all[ofBuild] {
 		t.Errorf("some are missing: %v", all)
 	}
 	if all := names(&fakecloud.Cloud{DisableInstances: true, DisableLoadBalancers: true,

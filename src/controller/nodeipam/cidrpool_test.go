@@ -143,25 +143,6 @@ func TestMasks(t *testing.T) {
 	}
 }
 
-func FuzzPool(f *testing.F) {
-	f.Add(uint8(24), uint8(25), uint8(23))
-	f.Fuzz(func(t *testing.T, sizes1, sizes2, sizes3 uint8) {
-		p := newCIDRPool(prefix("10.244.0.0/20"))
-		var allocated []netip.Prefix
-		for _, bits := range []uint8{sizes1, sizes2, sizes3, sizes1} {
-			got, found := p.allocate(int(bits))
-			for _, other := range allocated {
-				if found && other.Overlaps(got) {
-					t.Fatalf("%s overlaps %s", got, other)
-				}
-			}
-			if found {
-				allocated = append(allocated, got)
-			}
-		}
-	})
-}
-
 // TestLimit: the shortest prefix of a Node's network.
 func TestLimit(t *testing.T) {
 	for name, tt := range map[string]struct {

@@ -35,6 +35,14 @@ func (r *rig) competingWrites(networks map[string]string) {
 	}
 }
 
+// competing checks the metric, which is 1 during a pause.
+func (r *rig) competing(want float64) {
+	r.Helper()
+	if got := testutil.ToFloat64(r.running.allocator.metrics.competing); got != want {
+		r.Errorf("the metric of another allocator is %v, want %v", got, want)
+	}
+}
+
 // TestCompetingAllocator: if another program allocates networks, that is reported, and after several Nodes the
 // controller pauses. Networks outside of the cluster's, and those that a Node has when it registers, do not count.
 func TestCompetingAllocator(t *testing.T) {
@@ -69,6 +77,7 @@ func TestCompetingAllocator(t *testing.T) {
 					return
 				}
 				r.is("b", r.podCIDRs("b"), "")
+				r.competing(1)
 				r.is("events", r.events(), strings.TrimSuffix(strings.Repeat(reasonCompeting+" ", maxCompeting+1), " "))
 				r.start()
 				r.is("b after a start", r.podCIDRs("b"), "10.244.1.0/24")
@@ -129,6 +138,7 @@ func TestResume(t *testing.T) {
 		<-time.After(resumeAfter - time.Minute)
 		r.is("d before it was quiet for long", r.podCIDRs("d"), "")
 		<-time.After(2 * checkPeriod)
+		r.competing(0)
 		r.join("f")
 		r.settle()
 		r.requireDistinct()
@@ -196,33 +206,6 @@ func (r *rig) resumes(show func(*corev1.Node), want string) {
 	show(r.join("y"))
 	r.settle()
 	r.is("y", r.podCIDRs("y"), want)
-}
-
-// TestCompetingMetric: the metric is 1 during a pause.
-func TestCompetingMetric(t *testing.T) {
-	a := newAllocator([]netip.Prefix{prefix("10.244.0.0/16")}, Masks{IPv4: 24}, "")
-	node := func(i int) *corev1.Node {
-		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(i)},
-			Spec: corev1.NodeSpec{PodCIDRs: []string{fmt.Sprintf("10.244.%d.0/24", i)}}}
-	}
-	if a.checkCompeting(node(0)) != nil {
-		t.Error("what was given before the start counts")
-	}
-	a.setSynced()
-	for i := range maxCompeting {
-		if testutil.ToFloat64(a.metrics.competing) != 0 {
-			t.Errorf("after %d Nodes it counts as another", i)
-		}
-		if err := a.checkCompeting(node(i)); err == nil || !strings.Contains(err.Error(), fmt.Sprint(i)) {
-			t.Errorf("the error for Node %d is %v", i, err)
-		}
-	}
-	if testutil.ToFloat64(a.metrics.competing) != 1 {
-		t.Error("what another one gave does not count")
-	}
-	if a.resume(); testutil.ToFloat64(a.metrics.competing) != 0 {
-		t.Error("it counts for ever")
-	}
 }
 
 // TestStaleCacheShowsOlderNode: if the cache still contains the earlier Node of a name, the later one keeps its

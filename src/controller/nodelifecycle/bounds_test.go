@@ -4,17 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/adapter"
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/event"
 )
 
 // TestCanariesWithoutMachine: one or several ready Nodes whose machines the cloud denies do not block the removal of
@@ -104,44 +100,4 @@ func TestLibraryCloud(t *testing.T) {
 		r.pass(2 * period)
 		r.want("tainted", r.tainted(), names[0])
 	})
-}
-
-// TestManyEvents: one pass records some of many warnings as events, and the next ones the rest.
-func TestManyEvents(t *testing.T) {
-	names := numbered(60)
-	inBubble(t, names, func(r *rig) {
-		for _, name := range names[10:] {
-			r.change(name, func(node *corev1.Node) { node.Labels = map[string]string{"example.com/keep-node": "true"} })
-			r.fakeCloud.machine(name, cloud.MachineGone)
-		}
-		r.stopKubelets(names[10:]...)
-		var recorded []int
-		for range int((listAge + removalTime + 2*time.Minute) / period) {
-			r.pass(period)
-			if count := len(r.events()); count > 0 {
-				recorded = append(recorded, count)
-			}
-		}
-		all := 0
-		for _, count := range recorded {
-			all += count
-		}
-		r.want("events of the first pass", recorded[0], event.Burst)
-		r.want("events of all passes", all, 50)
-	})
-}
-
-// TestNodeNames: an event contains a limited number of names, and the number of all.
-func TestNodeNames(t *testing.T) {
-	var subjects []*subject
-	for _, name := range numbered(event.MaxNames + 2) {
-		subjects = append(subjects, &subject{node: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}})
-	}
-	all := strings.Join(numbered(event.MaxNames), ", ")
-	if got := nodeNames(subjects[:event.MaxNames]); got != all {
-		t.Errorf("all that there is room for: %s", got)
-	}
-	if got, want := nodeNames(subjects), all+" and 2 more"; got != want {
-		t.Errorf("two more: got %s, want %s", got, want)
-	}
 }

@@ -187,55 +187,6 @@ func TestAllMissing(t *testing.T) {
 	}
 }
 
-// TestNewNode: lists show a new machine late, and its kubelet is not ready yet.
-func TestNewNode(t *testing.T) {
-	inBubble(t, []string{"a", "b"}, func(r *rig) {
-		late := func(truth map[string]cloud.MachineState) (map[string]cloud.MachineState, error) {
-			delete(truth, fakeScheme+"new")
-			return truth, nil
-		}
-		r.fakeCloud.set(func(c *fakeCloud) {
-			c.list, c.confirm = late, func(id string, s cloud.MachineState) (cloud.MachineState, error) {
-				return cloud.MachineGone, nil
-			}
-		})
-		r.join("new")
-		r.report("new", corev1.ConditionFalse)
-		r.pass(firstSeenGrace - 10*time.Second)
-		r.want("Nodes while the machine is in no list", r.names(), "a b new")
-		r.fakeCloud.set(func(c *fakeCloud) { c.list, c.confirm = nil, nil })
-		r.pass(time.Hour)
-		r.want("Nodes when it is seen", r.names(), "a b new")
-		r.deleteMachines("new")
-		r.pass(listAge + removalTime)
-		r.want("Nodes when it is gone", r.names(), "a b")
-	})
-}
-
-// TestReplacedMachine: another machine has the name, and its kubelet uses the Node with the provider ID of the old one.
-func TestReplacedMachine(t *testing.T) {
-	inBubble(t, []string{"a", "b", "c"}, func(r *rig) {
-		r.fakeCloud.machine("b", cloud.MachineGone)
-		r.fakeCloud.machine("b-again", cloud.MachineRunning)
-		for range 60 { // it reports that its network is not ready
-			r.report("b", corev1.ConditionFalse)
-			r.pass(time.Minute)
-		}
-		r.want("Nodes while the kubelet reports", r.names(), "a b c")
-		r.report("b", corev1.ConditionTrue)
-		r.pass(time.Hour)
-		r.want("Nodes while it is ready", r.names(), "a b c")
-
-		// Such a Node does not prevent the removal of others.
-		r.deleteMachines("c")
-		r.pass(listAge + removalTime)
-		r.want("Nodes when another machine is gone", r.names(), "a b")
-		r.stopKubelets("b")
-		r.pass(r.behaviour.RemovalWindow + removalTime)
-		r.want("Nodes when the new server is gone, too", r.names(), "a")
-	})
-}
-
 // TestNoReadyNodeHasMachine: if no ready Node has a machine, nothing is deleted because of the cloud's answers.
 func TestNoReadyNodeHasMachine(t *testing.T) {
 	inBubble(t, []string{"a", "b", "c"}, func(r *rig) {

@@ -51,26 +51,27 @@ func TestReadyNodeWithoutMachine(t *testing.T) {
 	tests := map[string]struct {
 		nodes  []string
 		answer func(truth cloud.MachineState) (cloud.MachineState, error) // about its machine
-		within time.Duration                                              // until the missing Node is deleted; 0: never
+		kept   time.Duration                                              // in which the missing Node is not deleted
+		within time.Duration                                              // after that it is deleted; 0: it is not
 		calls  int                                                        // about its machine in half an hour, at most
 	}{
 		"it is elsewhere": {[]string{"a", "b", "c", "d"}, func(cloud.MachineState) (cloud.MachineState, error) {
 			return "", fmt.Errorf("%w: of Node a", cloud.ErrOtherNetwork)
-		}, listAge + removalTime, 1},
+		}, 0, listAge + removalTime, 1},
 		"it is not there": {[]string{"a", "b", "c", "d"}, func(cloud.MachineState) (cloud.MachineState, error) {
 			return cloud.MachineGone, nil
-		}, listAge + removalTime, 1},
+		}, 0, listAge + removalTime, 1},
 		"no answer": {[]string{"a", "b", "c", "d"}, func(cloud.MachineState) (cloud.MachineState, error) {
 			return "", errors.New("not permitted")
 		},
-			listAge + removalTime + unansweredLimit + requestInterval, 30},
+			listAge + grace + unansweredLimit - time.Minute, time.Minute + requestInterval + removalTime - grace, 30},
 		"no answer for half of them": {[]string{"a", "b", "d"},
 			func(cloud.MachineState) (cloud.MachineState, error) {
 				return "", errors.New("not permitted")
-			}, 0, 30},
+			}, 30 * time.Minute, 0, 30},
 		"it is there": {[]string{"a", "b", "c", "d"}, func(truth cloud.MachineState) (cloud.MachineState, error) {
 			return truth, nil
-		}, 0, 30},
+		}, 30 * time.Minute, 0, 30},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -90,13 +91,15 @@ func TestReadyNodeWithoutMachine(t *testing.T) {
 					}
 				})
 				r.deleteMachines("d")
-				r.pass(max(tt.within, 30*time.Minute))
 				all := strings.Join(tt.nodes, " ")
-				if tt.within == 0 {
+				if tt.kept > 0 {
+					r.pass(tt.kept)
 					r.want("Nodes", r.names(), all)
 					r.want("blocked", r.blocked(blockedList), 1.0)
-				} else {
-					r.want("Nodes", r.names(), strings.TrimSuffix(all, " d"))
+				}
+				if tt.within > 0 {
+					r.pass(tt.within)
+					r.want("Nodes afterwards", r.names(), strings.TrimSuffix(all, " d"))
 				}
 				if asked == 0 || asked > tt.calls {
 					r.Errorf("%d questions about the machine of a, want some and at most %d", asked, tt.calls)
@@ -131,30 +134,6 @@ func TestInvalidProviderID(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestUnansweredLimit: how long a Node without an answer blocks others.
-func TestUnansweredLimit(t *testing.T) {
-	inBubble(t, []string{"a", "b", "c", "d"}, func(r *rig) {
-		r.fakeCloud.set(func(c *fakeCloud) {
-			c.list = func(truth map[string]cloud.MachineState) (map[string]cloud.MachineState, error) {
-				delete(truth, fakeScheme+"a")
-				return truth, nil
-			}
-			c.confirm = func(id string, truth cloud.MachineState) (cloud.MachineState, error) {
-				if id == fakeScheme+"a" {
-					return "", errors.New("not permitted")
-				}
-				return truth, nil
-			}
-		})
-		r.deleteMachines("d")
-		r.pass(listAge + grace + unansweredLimit - time.Minute)
-		r.want("Nodes before somebody has asked long enough", r.names(), "a b c d")
-		r.fakeCloud.calls()
-		r.pass(time.Minute + requestInterval + removalTime - grace)
-		r.want("Nodes after it", r.names(), "a b c")
-	})
 }
 
 // TestMachineInOtherNetwork: a Node whose machine is in another network is kept, with an event.

@@ -92,30 +92,6 @@ func TestExpectedRemovalsDoNotCount(t *testing.T) {
 	})
 }
 
-// TestRaisedBudget: after the budget is raised, or Nodes are deleted by hand, the removals continue.
-func TestRaisedBudget(t *testing.T) {
-	names := numbered(10)
-	for name, allow := range map[string]func(*rig){
-		"a larger share": func(r *rig) { r.behaviour.MaxRemovals = 30; r.start() },
-		"fewer Nodes": func(r *rig) {
-			for _, name := range names[:2] {
-				r.want("deleting one", r.cluster.Delete(fakeNode(name)), nil)
-			}
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, names, func(r *rig) {
-				r.deleteMachines(names[:3]...)
-				r.pass(time.Hour)
-				r.want("Nodes", len(r.cluster.Nodes()), 10)
-				allow(r)
-				r.pass(r.behaviour.RemovalWindow + removalTime)
-				r.want("Nodes then", len(r.cluster.Nodes()), 7)
-			})
-		})
-	}
-}
-
 // TestNewProcess: a new process does not know earlier removals, so at most one Node is deleted within its first window.
 func TestNewProcess(t *testing.T) {
 	names := numbered(10)
@@ -126,32 +102,6 @@ func TestNewProcess(t *testing.T) {
 		r.requireEvent("NodeRemovalsStopped", "in the first 10m0s after the program starts")
 		r.pass(time.Minute + period)
 		r.want("Nodes after it", len(r.cluster.Nodes()), 8)
-	})
-}
-
-// TestNoRemovals: with a share of 0 nothing is deleted.
-func TestNoRemovals(t *testing.T) {
-	inBubble(t, []string{"a", "b"}, func(r *rig) {
-		r.behaviour.MaxRemovals = 0
-		r.start()
-		r.deleteMachines("b")
-		r.pass(30 * time.Minute)
-		r.want("Nodes", r.names(), "a b")
-		r.want("blocked", r.blocked(blockedBudget), 1.0)
-		r.requireEvent("NodeRemovalsStopped", "maxRemovals is 0")
-	})
-}
-
-// TestManyRemovals: many removals need one credential check and one list.
-func TestManyRemovals(t *testing.T) {
-	names := numbered(500)
-	inBubble(t, names, func(r *rig) {
-		r.settle()
-		r.deleteMachines(names[:100]...)
-		r.fakeCloud.calls()
-		r.pass(listAge + removalTime)
-		r.want("Nodes", len(r.cluster.Nodes()), 400)
-		r.want("calls", r.fakeCloud.calls(), "2 lists, 1 credential checks, 100 confirms")
 	})
 }
 

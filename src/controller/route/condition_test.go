@@ -1,7 +1,6 @@
 package route
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,15 +9,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/rest"
 	"k8s.io/cloud-provider/api"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/controller/patch"
-	"github.com/thalassa-cloud/thalassa-ccm/src/event"
 )
 
 // writeCondition writes a Node's condition as another client does, such as a network plugin.
@@ -131,29 +123,6 @@ func slowClouds() map[string]func(*fakeCloud) {
 		"machines": func(c *fakeCloud) { c.membersDelay = 25 * time.Second },
 		"look":     func(c *fakeCloud) { c.listDelay = 25 * time.Second },
 		"creation": func(c *fakeCloud) { c.createDelay = 25 * time.Second },
-	}
-}
-
-// TestSlowClouds: a Node without a condition gets the pending one within seconds, and its routes later. A Node that has
-// its routes is not patched again.
-func TestSlowClouds(t *testing.T) {
-	for name, slowDown := range slowClouds() {
-		t.Run(name, func(t *testing.T) {
-			inRig(t, func(r *rig) {
-				r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
-				r.start()
-				r.cloud.set(slowDown)
-				r.patches()
-				r.join(node("b", "10.0.0.2", "10.244.2.0/24"))
-				<-time.After(pendingAfter + 500*time.Millisecond)
-				wantIs(r, "condition meanwhile", r.condition("b"), "True NoRouteCreated")
-				wantIs(r, "condition of the other", r.condition("a"), "False RouteCreated")
-				<-time.After(2 * time.Minute)
-				wantIs(r, "condition at the end", r.condition("b"), "False RouteCreated")
-				wantIs(r, "patches", r.patches(), 2)
-				wantIs(r, "events", r.events(), "")
-			})
-		})
 	}
 }
 
@@ -274,82 +243,5 @@ func TestUnknownMachines(t *testing.T) {
 		<-time.After(2 * minRetryDelay)
 		wantIs(r, "condition at the end", r.condition("a"), created)
 		wantIs(r, "events", r.events(), "")
-	})
-}
-
-// hangingClient is an API server that never answers patches of one Node. The fake API server cannot do this, because it
-// does not pass on the contexts of requests.
-type hangingClient struct {
-	kubernetes.Interface
-	typedcorev1.CoreV1Interface
-	typedcorev1.NodeInterface
-	name string
-}
-
-func newHangingClient(r *rig, name string) hangingClient {
-	return hangingClient{r.cluster, r.cluster.CoreV1(), r.cluster.CoreV1().Nodes(), name}
-}
-
-func (h hangingClient) CoreV1() typedcorev1.CoreV1Interface { return h }
-func (h hangingClient) RESTClient() rest.Interface          { return h.CoreV1Interface.RESTClient() }
-func (h hangingClient) Nodes() typedcorev1.NodeInterface    { return h }
-
-func (h hangingClient) Patch(ctx context.Context, name string, kind types.PatchType, data []byte, o metav1.PatchOptions,
-	parts ...string) (*corev1.Node, error) {
-	if name == h.name {
-		<-ctx.Done()
-		return nil, ctx.Err()
-	}
-	return h.NodeInterface.Patch(ctx, name, kind, data, o, parts...)
-}
-
-// TestHangingServer: if the API server does not answer one patch, the other Nodes are patched.
-func TestHangingServer(t *testing.T) {
-	inRig(t, func(r *rig) {
-		r.start()
-		r.running.client = newHangingClient(r, "a")
-		r.join(node("a", "10.0.0.1", "10.244.1.0/24"))
-		r.settle()
-		r.join(node("b", "10.0.0.2", "10.244.2.0/24"))
-		<-time.After(patch.Timeout)
-		synctest.Wait()
-		wantIs(r, "condition of the Node whose patch hangs", r.condition("a"), "")
-		wantIs(r, "condition of another one", r.condition("b"), created)
-	})
-}
-
-// TestLastingProblem: the problem of a Node is reported again before the API server deletes the event.
-func TestLastingProblem(t *testing.T) {
-	inRig(t, func(r *rig) {
-		r.join(node("a", "10.0.0.1", "192.168.1.0/24"))
-		r.start()
-		wantIs(r, "events", r.events(), "Warning "+reasonOutside)
-		<-time.After(event.Again - driftPeriod)
-		wantIs(r, "events while that one is kept", r.events(), "")
-		<-time.After(2 * driftPeriod)
-		wantIs(r, "events then", r.events(), "Warning "+reasonOutside)
-	})
-}
-
-// TestCloudDoesNotAnswer: the events of many Nodes that wait for routes are distributed over time. Each Node gets one,
-// although the error messages differ.
-func TestCloudDoesNotAnswer(t *testing.T) {
-	const nodes = 2*event.Burst + 10
-	inRig(t, func(r *rig) {
-		attempts := 0
-		r.cloud.set(func(c *fakeCloud) { c.readError = errors.New("away") })
-		for i := range nodes {
-			r.join(node(fmt.Sprintf("n%d", i), fmt.Sprintf("10.0.1.%d", i), fmt.Sprintf("10.244.%d.0/24", i)))
-		}
-		r.start()
-		wantIs(r, "events at once", strings.Count(r.events(), reasonUnknown), event.Burst)
-		events := event.Burst
-		for range 10 {
-			attempts++
-			r.cloud.set(func(c *fakeCloud) { c.readError = fmt.Errorf("away, request %d", attempts) })
-			<-time.After(driftPeriod)
-			events += strings.Count(r.events(), reasonUnknown)
-		}
-		wantIs(r, "events within an hour", events, nodes)
 	})
 }

@@ -6,7 +6,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 )
@@ -94,21 +93,4 @@ func TestMetricsOfChanges(t *testing.T) {
 		wantIs(r, "in place at last", routes("in-place"), 1)
 		wantIs(r, "missing at last", routes("missing")+routes("left-over"), 0)
 	})
-}
-
-// TestMetricsAreWellFormed: the metrics have valid names and descriptions, and can be described without a controller.
-func TestMetricsAreWellFormed(t *testing.T) {
-	registry := prometheus.NewPedanticRegistry()
-	for _, collector := range Described() {
-		if err := registry.Register(collector); err != nil {
-			t.Error(err)
-		}
-	}
-	problems, err := testutil.GatherAndLint(registry)
-	if err != nil || len(problems) > 0 {
-		t.Errorf("problems %v, error %v", problems, err)
-	}
-	if names, err := testutil.GatherAndCount(registry); err != nil || names == 0 {
-		t.Errorf("%d metrics, error %v", names, err)
-	}
 }
