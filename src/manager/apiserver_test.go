@@ -1,83 +1,73 @@
 package manager
 
 import (
-	"cmp"
 	"encoding/json"
-	"fmt"
-	"maps"
 	"net/http"
 	"net/http/httptest"
-	"slices"
-	"strconv"
+	"net/http/httputil"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/utils/ptr"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/apiserver"
 )
 
-// object is any Kubernetes object.
-type object = map[string]any
-
-// apiServer is as much of a Kubernetes API server as the process talks to: it
-// stores objects, lists and watches them, and answers access reviews.
+// apiServer is an API server that a process reaches through the network. It also answers access reviews and gives
+// tokens.
 type apiServer struct {
-	*httptest.Server
-	away atomic.Bool // connections are cut
+	*apiserver.Server
+	front *httptest.Server
+	inner http.Handler // passes requests on to the server
+	away  atomic.Bool  // connections are cut
 
-	mu       sync.Mutex
-	revision int
-	objects  map[address]object
-	watchers map[*watcher]struct{}
-	deny     map[string]bool // resources, or resource/name, that are forbidden
-	changed  func(method string, at address, o object)
-	requests map[string]int // by method and resource
-}
-
-// address is where an object is.
-type address struct{ resource, namespace, name string }
-
-type watcher struct {
-	at     address
-	events chan object
-}
-
-// kinds maps resources to the kind of their objects.
-func kinds(resource string) (apiVersion, kind string) {
-	switch resource {
-	case "nodes":
-		return "v1", "Node"
-	case "endpointslices":
-		return "discovery.k8s.io/v1", "EndpointSlice"
-	case "services":
-		return "v1", "Service"
-	case "configmaps":
-		return "v1", "ConfigMap"
-	case "events":
-		return "v1", "Event"
-	case "serviceaccounts":
-		return "v1", "ServiceAccount"
-	case "leases":
-		return "coordination.k8s.io/v1", "Lease"
-	}
-	return "v1", "Unknown"
+	mu   sync.Mutex
+	deny map[string]bool // resources, or resource/name, that are forbidden
+	// changed is called after each change, with the server locked.
+	changed func(apiserver.Object)
 }
 
 func newAPIServer(t *testing.T) *apiServer {
 	t.Helper()
-	s := &apiServer{
-		objects:  map[address]object{},
-		watchers: map[*watcher]struct{}{},
-		deny:     map[string]bool{},
-		requests: map[string]int{},
-		changed:  func(string, address, object) {},
+	s := &apiServer{deny: map[string]bool{}, changed: func(apiserver.Object) {}}
+	kind := func(version schema.GroupVersion, name string, object apiserver.Object) *apiserver.Kind {
+		return &apiserver.Kind{GroupVersionKind: version.WithKind(name), Resource: strings.ToLower(name) + "s",
+			Object: object, HasStatus: true, Cluster: name == "Node", ValidName: apivalidation.NameIsDNSSubdomain}
 	}
-	s.Server = httptest.NewServer(s)
+	s.Server = apiserver.New(apiserver.Options{
+		Kinds: []*apiserver.Kind{
+			kind(corev1.SchemeGroupVersion, "Node", &corev1.Node{}),
+			kind(corev1.SchemeGroupVersion, "Service", &corev1.Service{}),
+			kind(corev1.SchemeGroupVersion, "ConfigMap", &corev1.ConfigMap{}),
+			kind(corev1.SchemeGroupVersion, "Event", &corev1.Event{}),
+			kind(corev1.SchemeGroupVersion, "ServiceAccount", &corev1.ServiceAccount{}),
+			kind(discoveryv1.SchemeGroupVersion, "EndpointSlice", &discoveryv1.EndpointSlice{}),
+			kind(coordinationv1.SchemeGroupVersion, "Lease", &coordinationv1.Lease{}),
+		},
+		React: func(_ apiserver.State, _ apiwatch.EventType, object, _ apiserver.Object) { s.changed(object) },
+	})
+	s.Fail(s.denied)
+	s.inner = &httputil.ReverseProxy{Transport: s.Transport(), FlushInterval: -1,
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: "http", Host: "cluster.test"}) }}
+	s.front = httptest.NewServer(s)
 	t.Cleanup(func() {
-		s.CloseClientConnections()
-		s.Close()
+		s.front.CloseClientConnections()
+		s.front.Close()
 	})
 	return s
 }
@@ -86,7 +76,7 @@ func newAPIServer(t *testing.T) *apiServer {
 func (s *apiServer) kubeconfig(t *testing.T) string {
 	t.Helper()
 	config := clientcmdapi.NewConfig()
-	config.Clusters["test"] = &clientcmdapi.Cluster{Server: s.URL}
+	config.Clusters["test"] = &clientcmdapi.Cluster{Server: s.front.URL}
 	config.AuthInfos["test"] = &clientcmdapi.AuthInfo{}
 	config.Contexts["test"] = &clientcmdapi.Context{Cluster: "test", AuthInfo: "test"}
 	config.CurrentContext = "test"
@@ -100,278 +90,82 @@ func (s *apiServer) kubeconfig(t *testing.T) string {
 // goAway cuts all connections, those that watch included; comeBack ends that.
 func (s *apiServer) goAway() {
 	s.away.Store(true)
-	s.CloseClientConnections()
+	s.front.CloseClientConnections()
 }
 
 func (s *apiServer) comeBack() { s.away.Store(false) }
 
-// forbid makes the server refuse a resource, or one object as resource/name.
-func (s *apiServer) forbid(resource string) {
+// forbid makes the server refuse a resource, or one object as resource/name, or ends that.
+func (s *apiServer) forbid(resource string, forbidden bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.deny[resource] = true
+	s.deny[resource] = forbidden
 }
 
-// allow ends forbid.
-func (s *apiServer) allow(resource string) {
+func (s *apiServer) denied(r apiserver.Request) *metav1.Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.deny[resource] = false
-}
-
-// put stores an object and sends it to the watches.
-func (s *apiServer) put(at address, o object) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.store(at, o)
-}
-
-// get returns an object, or nil.
-func (s *apiServer) get(at address) object {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.objects[at]
-}
-
-// count returns how often a resource was asked for, as in "GET nodes".
-func (s *apiServer) count(request string) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.requests[request]
-}
-
-func (s *apiServer) store(at address, o object) object {
-	s.revision++
-	apiVersion, kind := kinds(at.resource)
-	meta, _ := o["metadata"].(object)
-	meta = maps.Clone(meta)
-	if meta == nil {
-		meta = object{}
+	if !s.deny[r.Resource] && !s.deny[r.Resource+"/"+r.Name] {
+		return nil
 	}
-	meta["name"], meta["resourceVersion"] = at.name, strconv.Itoa(s.revision)
-	if at.namespace != "" {
-		meta["namespace"] = at.namespace
-	}
-	meta["uid"] = cmp.Or(fmt.Sprint(meta["uid"]), at.name)
-	stored := maps.Clone(o)
-	stored["apiVersion"], stored["kind"], stored["metadata"] = apiVersion, kind, meta
-	change := "MODIFIED"
-	if s.objects[at] == nil {
-		change = "ADDED"
-	}
-	s.objects[at] = stored
-	for w := range s.watchers {
-		if w.at.covers(at) {
-			w.events <- object{"type": change, "object": stored}
+	status := apierrors.NewForbidden(schema.GroupResource{Resource: r.Resource}, r.Name, nil).Status()
+	return &status
+}
+
+// put creates an object, in place of the one with its name.
+func (s *apiServer) put(o apiserver.Object) {
+	s.Do(func(objects apiserver.State) {
+		objects.Remove(o)
+		objects.Add(o)
+	})
+}
+
+// namesOf returns the names of all objects of a type.
+func namesOf[T apiserver.Object](s *apiServer) (names []string) {
+	s.Do(func(objects apiserver.State) {
+		for _, o := range apiserver.List[T](objects, "") {
+			names = append(names, o.GetName())
 		}
-	}
-	return stored
-}
-
-// covers reports whether a list at this address has the object at another.
-func (a address) covers(o address) bool {
-	return a.resource == o.resource &&
-		(a.namespace == "" || a.namespace == o.namespace) &&
-		(a.name == "" || a.name == o.name)
-}
-
-// parse reads /api/v1/... and /apis/<group>/<version>/...
-func parse(path string) (at address, subresource string) {
-	parts := strings.Split(strings.Trim(path, "/"), "/")
-	skip := 2
-	if parts[0] == "apis" {
-		skip = 3
-	}
-	parts = parts[min(skip, len(parts)):]
-	if len(parts) > 1 && parts[0] == "namespaces" {
-		at.namespace = parts[1]
-		parts = parts[2:]
-	}
-	parts = append(parts, "", "", "")
-	at.resource, at.name, subresource = parts[0], parts[1], parts[2]
-	return at, subresource
+	})
+	return names
 }
 
 func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.away.Load() {
 		panic(http.ErrAbortHandler) // cuts the connection
 	}
-	at, subresource := parse(r.URL.Path)
-	s.mu.Lock()
-	s.requests[r.Method+" "+at.resource]++
-	denied := s.deny[at.resource] || s.deny[at.resource+"/"+at.name]
-	s.mu.Unlock()
-	switch {
-	case denied:
-		fail(w, http.StatusForbidden, "Forbidden", at.resource+" is forbidden")
-	case at.resource == "tokenreviews" || at.resource == "subjectaccessreviews":
+	switch _, last, _ := strings.Cut(r.URL.Path, "/v1/"); {
+	case last == "tokenreviews", last == "subjectaccessreviews":
 		review(w, r)
-	case subresource == "token":
-		reply(w, http.StatusCreated, object{"kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1",
-			"spec":   object{"expirationSeconds": 3600},
-			"status": object{"token": "of-" + at.name, "expirationTimestamp": "2999-01-01T00:00:00Z"}})
-	case r.Method == http.MethodGet && at.name == "" && r.URL.Query().Get("watch") != "":
-		s.watch(w, r, at)
-	case r.Method == http.MethodGet:
-		s.read(w, r, at)
+	case strings.HasSuffix(last, "/token"):
+		reply(w, authenticationv1.TokenRequest{
+			TypeMeta: metav1.TypeMeta{Kind: "TokenRequest", APIVersion: "authentication.k8s.io/v1"},
+			Spec:     authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To[int64](3600)},
+			Status: authenticationv1.TokenRequestStatus{Token: "token",
+				ExpirationTimestamp: metav1.NewTime(time.Now().Add(time.Hour))},
+		})
 	default:
-		s.write(w, r, at)
+		s.inner.ServeHTTP(w, r)
 	}
 }
 
 // review accepts the token "reader" and no other.
 func review(w http.ResponseWriter, r *http.Request) {
-	var o object
+	var o map[string]any
 	if err := json.NewDecoder(r.Body).Decode(&o); err != nil {
-		fail(w, http.StatusBadRequest, "BadRequest", err.Error())
+		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	spec, _ := o["spec"].(object)
-	reader := spec["token"] == "reader"
-	o["status"] = object{
-		"authenticated": reader, "user": object{"username": "reader"},
+	spec, _ := o["spec"].(map[string]any)
+	o["status"] = map[string]any{
+		"authenticated": spec["token"] == "reader", "user": map[string]any{"username": "reader"},
 		"allowed": spec["user"] == "reader",
 	}
-	reply(w, http.StatusCreated, o)
+	reply(w, o)
 }
 
-func (s *apiServer) read(w http.ResponseWriter, r *http.Request, at address) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if at.name != "" {
-		if o := s.objects[at]; o != nil {
-			reply(w, http.StatusOK, o)
-			return
-		}
-		fail(w, http.StatusNotFound, "NotFound", at.name+" not found")
-		return
-	}
-	apiVersion, kind := kinds(at.resource)
-	reply(w, http.StatusOK, object{"apiVersion": apiVersion, "kind": kind + "List",
-		"metadata": object{"resourceVersion": strconv.Itoa(s.revision)}, "items": s.list(selected(r, at))})
-}
-
-// selected narrows a list down to the one name of a field selector.
-func selected(r *http.Request, at address) address {
-	at.name, _ = strings.CutPrefix(r.URL.Query().Get("fieldSelector"), "metadata.name=")
-	return at
-}
-
-func (s *apiServer) list(at address) []object {
-	items := []object{}
-	for stored, o := range s.objects {
-		if at.covers(stored) {
-			items = append(items, o)
-		}
-	}
-	return items
-}
-
-// write stores what is posted, put or patched; patches are merged one level
-// deep, which is as deep as the tests look.
-func (s *apiServer) write(w http.ResponseWriter, r *http.Request, at address) {
-	var o object
-	if err := json.NewDecoder(r.Body).Decode(&o); err != nil {
-		fail(w, http.StatusBadRequest, "BadRequest", err.Error())
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	meta, _ := o["metadata"].(object)
-	if r.Method == http.MethodPost {
-		at.name, _ = meta["name"].(string)
-	}
-	current := s.objects[at]
-	if version := meta["resourceVersion"]; r.Method == http.MethodPut && current != nil &&
-		version != nil && version != current["metadata"].(object)["resourceVersion"] {
-		fail(w, http.StatusConflict, "Conflict", at.name+" was changed")
-		return
-	}
-	if r.Method == http.MethodPatch {
-		o = merged(current, o)
-	}
-	stored := s.store(at, o)
-	s.changed(r.Method, at, stored)
-	reply(w, map[bool]int{true: http.StatusCreated, false: http.StatusOK}[r.Method == http.MethodPost], stored)
-}
-
-func merged(current, patch object) object {
-	result := maps.Clone(current)
-	for key, value := range patch {
-		old, isOld := result[key].(object)
-		changes, isNew := value.(object)
-		if isOld && isNew {
-			old = maps.Clone(old)
-			maps.Copy(old, changes)
-			result[key] = old
-			continue
-		}
-		result[key] = value
-	}
-	return result
-}
-
-// watch streams changes, after the present objects if they are asked for.
-func (s *apiServer) watch(w http.ResponseWriter, r *http.Request, at address) {
-	at = selected(r, at)
-	watching := &watcher{at: at, events: make(chan object, 1000)}
-	s.mu.Lock()
-	if r.URL.Query().Get("sendInitialEvents") == "true" {
-		for _, o := range s.list(at) {
-			watching.events <- object{"type": "ADDED", "object": o}
-		}
-		watching.events <- s.bookmark(at)
-	}
-	s.watchers[watching] = struct{}{}
-	s.mu.Unlock()
-	defer func() {
-		s.mu.Lock()
-		delete(s.watchers, watching)
-		s.mu.Unlock()
-	}()
+func reply(w http.ResponseWriter, o any) {
 	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(http.StatusOK)
-	for {
-		w.(http.Flusher).Flush()
-		select {
-		case <-r.Context().Done():
-			return
-		case event := <-watching.events:
-			_ = json.NewEncoder(w).Encode(event) // the client may be gone
-		}
-	}
-}
-
-func (s *apiServer) bookmark(at address) object {
-	apiVersion, kind := kinds(at.resource)
-	return object{"type": "BOOKMARK", "object": object{"apiVersion": apiVersion, "kind": kind,
-		"metadata": object{
-			"resourceVersion": strconv.Itoa(s.revision),
-			"annotations":     object{"k8s.io/initial-events-end": "true"},
-		}}}
-}
-
-func reply(w http.ResponseWriter, status int, o object) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
+	w.WriteHeader(http.StatusCreated)
 	_ = json.NewEncoder(w).Encode(o) // the client may be gone
-}
-
-func fail(w http.ResponseWriter, status int, reason, message string) {
-	reply(w, status, object{"apiVersion": "v1", "kind": "Status", "status": "Failure",
-		"reason": reason, "message": message, "code": status})
-}
-
-// names returns the names of all objects of a resource.
-func (s *apiServer) names(resource string) []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var names []string
-	for at := range s.objects {
-		if at.resource == resource {
-			names = append(names, at.name)
-		}
-	}
-	slices.Sort(names)
-	return names
 }

@@ -3,6 +3,8 @@ package manager
 import (
 	"strings"
 	"testing"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 func TestWhoMayReadTheSecuredPort(t *testing.T) {
@@ -31,18 +33,6 @@ func TestWhoMayReadTheSecuredPort(t *testing.T) {
 				t.Errorf("%s: %d, want %d\n%s", test.path, status, test.want, body)
 			}
 		})
-	}
-}
-
-func TestAlwaysAllowedPaths(t *testing.T) {
-	api, cloud := newAPIServer(t), newTestCloud()
-	r := start(t, api, cloud, "--authorization-always-allow-paths=/metrics")
-	cloud.wait(t, "Initialize")
-	if status, body := r.get("/metrics", ""); status != 200 {
-		t.Errorf("/metrics: %d %s", status, body)
-	}
-	if status, _ := r.get("/livez", ""); status != 403 {
-		t.Errorf("/livez: %d, want 403", status)
 	}
 }
 
@@ -88,43 +78,26 @@ func TestServiceAccountsOfControllers(t *testing.T) {
 	r := start(t, api, cloud, "--use-service-account-credentials")
 	r.waitFor("/readyz", 200)
 	cloud.wait(t, "Initialize")
-	api.put(address{"services", "default", "web"}, loadBalancer())
+	api.put(loadBalancer("web"))
 	cloud.wait(t, "ensure web")
 	want := []string{"node-controller", "service-controller"}
-	if got := api.names("serviceaccounts"); strings.Join(got, " ") != strings.Join(want, " ") {
+	if got := namesOf[*corev1.ServiceAccount](api); strings.Join(got, " ") != strings.Join(want, " ") {
 		t.Errorf("service accounts: %q, want %q", got, want)
 	}
-}
-
-func TestServiceAccountsAreForbiddenForAWhile(t *testing.T) {
-	api, cloud := newAPIServer(t), newTestCloud()
-	api.forbid("serviceaccounts")
-	r := start(t, api, cloud, "--use-service-account-credentials")
-	cloud.wait(t, "Initialize")
-	eventually(t, func() error {
-		if api.count("GET serviceaccounts") < 2 {
-			return notYetError("a second attempt")
-		}
-		return nil
-	})
-	r.waitFor("/livez", 200)
-	api.allow("serviceaccounts")
-	api.put(address{"services", "default", "web"}, loadBalancer())
-	cloud.wait(t, "ensure web")
 }
 
 // TestOneAccountIsForbidden, as where an older chart does not know it: the others work, and it follows when it may.
 func TestOneAccountIsForbidden(t *testing.T) {
 	api, cloud := newAPIServer(t), newTestCloud()
-	api.forbid("serviceaccounts/node-controller")
+	api.forbid("serviceaccounts/node-controller", true)
 	r := start(t, api, cloud, "--use-service-account-credentials")
-	api.put(address{"services", "default", "web"}, loadBalancer())
+	api.put(loadBalancer("web"))
 	cloud.wait(t, "ensure web")
 	const check = "[+]cloud-node-controller ok\n"
 	if _, checks := r.get("/healthz?verbose", ""); strings.Contains(checks, check) {
 		t.Errorf("a controller without an account runs:\n%s", checks)
 	}
-	api.allow("serviceaccounts/node-controller")
+	api.forbid("serviceaccounts/node-controller", false)
 	eventually(t, func() error {
 		if _, checks := r.get("/healthz?verbose", ""); !strings.Contains(checks, check) {
 			return notYetError("the controller: " + checks)
@@ -136,7 +109,7 @@ func TestOneAccountIsForbidden(t *testing.T) {
 // TestStopWithoutAnAccount: a controller that waits for its credentials keeps the process from nothing.
 func TestStopWithoutAnAccount(t *testing.T) {
 	api, cloud := newAPIServer(t), newTestCloud()
-	api.forbid("serviceaccounts")
+	api.forbid("serviceaccounts", true)
 	r := start(t, api, cloud, "--use-service-account-credentials")
 	cloud.wait(t, "Initialize")
 	r.stop()

@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 )
 
 func TestManagedFieldsAreNotKept(t *testing.T) {
@@ -49,26 +48,6 @@ func TestWhyCachesAreEmpty(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestEmptyCachesDoNotBlock(t *testing.T) {
-	c, err := newCaches(&rest.Config{Host: "http://127.0.0.1:1"}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.warm(watchNodes(c)); err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	defer c.Shutdown()
-	defer stop()
-	c.StartWithContext(ctx)
-	eventually(t, func() error {
-		if err := c.synced(nil); err == nil || !strings.Contains(err.Error(), "connection refused") {
-			return notYetError("a reason: " + err.Error())
-		}
-		return nil
-	})
 }
 
 // answer is a transport with one answer.

@@ -14,6 +14,9 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // authority signs client certificates.
@@ -107,14 +110,17 @@ func TestPublishedCertificateAuthorities(t *testing.T) {
 		t.Errorf("a client is let in before its authority is known (error %v)", err)
 	}
 
-	api.put(address{"configmaps", authenticationNamespace, authenticationConfigMap}, object{"data": object{
-		"client-ca-file":                     clients.pem(),
-		"requestheader-client-ca-file":       proxies.pem(),
-		"requestheader-allowed-names":        `["front-proxy"]`,
-		"requestheader-username-headers":     `["X-Remote-User"]`,
-		"requestheader-group-headers":        `["X-Remote-Group"]`,
-		"requestheader-extra-headers-prefix": `["X-Remote-Extra-"]`,
-	}})
+	api.put(&corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: authenticationNamespace, Name: authenticationConfigMap},
+		Data: map[string]string{
+			"client-ca-file":                     clients.pem(),
+			"requestheader-client-ca-file":       proxies.pem(),
+			"requestheader-allowed-names":        `["front-proxy"]`,
+			"requestheader-username-headers":     `["X-Remote-User"]`,
+			"requestheader-group-headers":        `["X-Remote-Group"]`,
+			"requestheader-extra-headers-prefix": `["X-Remote-Extra-"]`,
+		},
+	})
 	api.comeBack()
 	tests := map[string]struct {
 		client *http.Client

@@ -132,8 +132,8 @@ func controllerNames() []string {
 // choose returns the controllers that --controllers enables and that can run, and the reasons why the others do not
 // run.
 func choose(all map[string]controller, offered *cloud.Cloud, settings configuration,
-) (chosen map[string]controller, skipped map[string]skipError, err error) {
-	chosen, skipped = map[string]controller{}, map[string]skipError{}
+) (chosen map[string]controller, skipped map[string]string, err error) {
+	chosen, skipped = map[string]controller{}, map[string]string{}
 	for name, row := range all {
 		reason := skipError("not in --controllers")
 		if settings.enables(name) {
@@ -146,7 +146,7 @@ func choose(all map[string]controller, offered *cloud.Cloud, settings configurat
 				return nil, nil, fmt.Errorf("checking %s: %w", name, err)
 			}
 		}
-		skipped[name] = reason
+		skipped[name] = string(reason)
 	}
 	return chosen, skipped, nil
 }

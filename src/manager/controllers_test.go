@@ -1,10 +1,8 @@
 package manager
 
 import (
-	"errors"
 	"maps"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -29,18 +27,18 @@ func TestControllersAreChosen(t *testing.T) {
 		noRoutes    bool
 		allocate    bool
 		want        []string
-		skipped     map[string]skipError
+		skipped     map[string]string
 	}{
 		"all": {everything, []string{"*"}, false, true, []string{node, cycle, ipam, route, service},
-			map[string]skipError{}},
+			map[string]string{}},
 		"only one": {everything, []string{service}, false, true, []string{service},
-			map[string]skipError{node: "not in --controllers", cycle: "not in --controllers",
+			map[string]string{node: "not in --controllers", cycle: "not in --controllers",
 				route: "not in --controllers", ipam: "not in --controllers"}},
 		"all but one": {everything, []string{"*", "-" + cycle}, false, true, []string{node, ipam, route, service},
-			map[string]skipError{cycle: "not in --controllers"}},
+			map[string]string{cycle: "not in --controllers"}},
 		"routes turned off": {everything, []string{"*"}, true, false, []string{node, cycle, service},
-			map[string]skipError{route: "--configure-cloud-routes=false", ipam: "--allocate-node-cidrs=false"}},
-		"a cloud with nothing": {nothing, []string{"*"}, false, false, nil, map[string]skipError{
+			map[string]string{route: "--configure-cloud-routes=false", ipam: "--allocate-node-cidrs=false"}},
+		"a cloud with nothing": {nothing, []string{"*"}, false, false, nil, map[string]string{
 			node: "the cloud has no instances", cycle: "the cloud has no instances",
 			route: "the cloud has no routes", service: "the cloud has no load balancers",
 			ipam: "--allocate-node-cidrs=false"}},
@@ -61,54 +59,6 @@ func TestControllersAreChosen(t *testing.T) {
 			}
 			if diff := cmp.Diff(test.skipped, skipped); diff != "" {
 				t.Errorf("skipped (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-func TestChoiceFailsEarly(t *testing.T) {
-	settings := configuration{&config.CloudControllerManagerConfiguration{}, defaultMasks()}
-	settings.Generic.Controllers = []string{"*"}
-	settings.KubeCloudShared.ConfigureCloudRoutes = true
-	_, _, err := choose(table(), adapter.New(&fakecloud.Cloud{}, ""), settings)
-	if err == nil || !strings.Contains(err.Error(), "checking node-route-controller: missing --cluster-cidr") {
-		t.Errorf("choose returned %v, want an error about --cluster-cidr", err)
-	}
-	if reason, ok := errors.AsType[skipError](err); ok {
-		t.Errorf("a mistake counts as a skip: %q", reason)
-	}
-}
-
-func TestClusterCIDR(t *testing.T) {
-	tests := map[string]struct {
-		list    string
-		want    []string
-		wantErr string
-	}{
-		"IPv4":       {"10.0.0.0/8", []string{"10.0.0.0/8"}, ""},
-		"IPv6":       {" fd00::/64 ", []string{"fd00::/64"}, ""},
-		"dual stack": {"10.0.0.0/8,fd00::/64", []string{"10.0.0.0/8", "fd00::/64"}, ""},
-		"empty":      {" ", nil, "missing --cluster-cidr: set it"},
-		"no network": {"10.0.0.0", nil, "reading --cluster-cidr=10.0.0.0:"},
-		"one family": {"10.0.0.0/9,10.128.0.0/9", nil, "give one network, or one IPv4 and one IPv6 network"},
-		"three of two": {"10.0.0.0/9,10.128.0.0/9,fd00::/64", nil,
-			"give one network, or one IPv4 and one IPv6 network"},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			cidrs, err := parseClusterCIDR(test.list, "set it")
-			if test.wantErr != "" {
-				if err == nil || !strings.Contains(err.Error(), test.wantErr) {
-					t.Errorf("error %v, want one with %q", err, test.wantErr)
-				}
-				return
-			}
-			var got []string
-			for _, cidr := range cidrs {
-				got = append(got, cidr.String())
-			}
-			if err != nil || !slices.Equal(got, test.want) {
-				t.Errorf("got %q and error %v, want %q", got, err, test.want)
 			}
 		})
 	}

@@ -77,16 +77,9 @@ func (s *settings) controllers(offered *cloud.Cloud) (map[string]string, error) 
 	); err != nil {
 		return nil, fmt.Errorf("applying the flags: %w", err)
 	}
-	chosen, skipped, err := choose(table(), offered, configuration{&applied, s.masks})
-	if err != nil {
-		return nil, err
-	}
-	reasons := map[string]string{}
+	chosen, reasons, err := choose(table(), offered, configuration{&applied, s.masks})
 	for name := range chosen {
 		reasons[name] = ""
 	}
-	for name, reason := range skipped {
-		reasons[name] = reason.Error()
-	}
-	return reasons, nil
+	return reasons, err
 }

@@ -40,7 +40,7 @@ type process struct {
 	spans       export.Options
 	caches      *caches
 	controllers map[string]controller
-	skipped     map[string]skipError
+	skipped     map[string]string // why controllers do not run, by their names
 	health      endpoints
 	watchdog    *leaderelection.HealthzAdaptor
 	metrics     *controllers.ControllerManagerMetrics
@@ -121,7 +121,7 @@ func (p *process) run(ctx context.Context) error {
 	}
 	defer unregister()
 	for name, reason := range p.skipped {
-		klog.FromContext(ctx).Info("Controller does not run", "controller", name, "reason", string(reason))
+		klog.FromContext(ctx).Info("Controller does not run", "controller", name, "reason", reason)
 	}
 
 	// The servers end after the work.
@@ -130,11 +130,11 @@ func (p *process) run(ctx context.Context) error {
 	defer stopServing()
 	p.caches.StartWithContext(serving)
 
-	stopped, err := serve(p.config, p.health, p.spans.Enabled(), serving.Done())
+	waitForServers, err := serve(p.config, p.health, p.spans.Enabled(), serving.Done())
 	if err != nil {
 		return err
 	}
-	defer func() { stopServing(); <-stopped }()
+	defer func() { stopServing(); waitForServers() }()
 
 	p.config.EventBroadcaster.StartStructuredLogging(0)
 	p.config.EventBroadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: p.config.Client.CoreV1().

@@ -24,8 +24,12 @@ func TestClusterCIDROfTheCloud(t *testing.T) {
 		"the same": {"10.244.0.0/16", "10.244.0.0/16", ""},
 		"another": {"10.244.0.0/16", "10.0.0.0/8",
 			"--cluster-cidr=10.244.0.0/16, and the cloud's configuration says 10.0.0.0/8"},
-		"no network":    {"", "10.244.0.0/77", "reading --cluster-cidr=10.244.0.0/77"},
-		"three of them": {"", "10.1.0.0/16,10.2.0.0/16", "give one network, or one IPv4 and one IPv6 network"},
+		"IPv6":       {" fd00::/64 ", "", ""},
+		"dual stack": {"10.0.0.0/8, fd00::/64", "", ""},
+		"no network": {"", "10.244.0.0/77", "reading --cluster-cidr=10.244.0.0/77"},
+		"one family": {"", "10.1.0.0/16,10.2.0.0/16", "give one network, or one IPv4 and one IPv6 network"},
+		"three": {"10.0.0.0/9,10.128.0.0/9,fd00::/64", "",
+			"give one network, or one IPv4 and one IPv6 network"},
 	}
 	for name, tt := range tests {
 		settings := configuration{&config.CloudControllerManagerConfiguration{}, defaultMasks()}

@@ -29,14 +29,12 @@ type endpoints struct {
 	live, ready, healthy *readyz.Checks
 }
 
-// serve opens the secured port until stop closes. The returned channel closes when all requests have been answered.
-// With --secure-port=0 it does nothing.
+// serve opens the secured port until stop closes. wait returns when all requests have been answered. With
+// --secure-port=0 it does nothing.
 func serve(c *ccmconfig.CompletedConfig, health endpoints, exemplars bool,
-	stop <-chan struct{}) (stopped <-chan struct{}, err error) {
+	stop <-chan struct{}) (wait func(), err error) {
 	if c.SecureServing == nil {
-		none := make(chan struct{})
-		close(none)
-		return none, nil
+		return func() {}, nil
 	}
 	paths := handlers(c, health)
 	if exemplars {
@@ -47,7 +45,7 @@ func serve(c *ccmconfig.CompletedConfig, health endpoints, exemplars bool,
 	if err != nil {
 		return nil, fmt.Errorf("serving the secured port: %w", err)
 	}
-	return both(answered, closed), nil
+	return func() { <-answered; <-closed }, nil
 }
 
 // handlers are the library's paths, to which /livez and /readyz are added.
@@ -58,16 +56,6 @@ func handlers(c *ccmconfig.CompletedConfig, health endpoints) *mux.PathRecorderM
 	health.ready.Install(paths)
 	slis.SLIMetricsWithReset{}.Install(paths)
 	return paths
-}
-
-func both(first, second <-chan struct{}) <-chan struct{} {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		<-first
-		<-second
-	}()
-	return done
 }
 
 // publishSettings shows the effective settings in /configz. The caller removes

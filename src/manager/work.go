@@ -12,10 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/cloud-provider/names"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/component-base/metrics/prometheus/controllers"
 	"k8s.io/klog/v2"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/event"
 	"github.com/thalassa-cloud/thalassa-ccm/src/manager/lease"
 )
@@ -98,6 +100,16 @@ func (p *process) start(ctx context.Context, group *controllerGroup) error {
 		pause(ctx, p.config.ComponentConfig.Generic.ControllerStartInterval.Duration)
 	}
 	return nil
+}
+
+// identify passes the UID of the cluster to the cloud, if Services have load balancers. Without an answer it waits,
+// because the controllers need the API server, too. If the UID may not be read, they work without it until it may, and
+// delete no orphans.
+func (p *process) identify(ctx context.Context) {
+	if _, runs := p.controllers[names.ServiceLBController]; !runs || p.cloud.ClusterIdentity == nil {
+		return
+	}
+	cloud.FindClusterUID(ctx, p.config.Client, p.cloud.ClusterIdentity.SetUID)
 }
 
 // construct creates a controller that can run at once. The context is that of the controller.

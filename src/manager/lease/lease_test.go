@@ -219,34 +219,6 @@ func TestShortOutageIsSurvived(t *testing.T) {
 	})
 }
 
-func TestTakenLeaseIsNotGivenBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		client := newAPI()
-		working := make(chan struct{})
-		result := hold(t.Context(), config(client), func(ctx context.Context) error {
-			close(working)
-			<-ctx.Done()
-			return nil
-		})
-		<-working
-		synctest.Wait() // until the election waits for its next renewal
-		thief := "thief"
-		taken := stored(t, client).DeepCopy()
-		taken.Spec.HolderIdentity = &thief
-		client.breakWith(errConflict)
-		if err := client.Tracker().Update(schema.GroupVersionResource{
-			Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}, taken, "kube-system"); err != nil {
-			t.Fatal(err)
-		}
-		if err := <-result; !errors.Is(err, ErrLost) {
-			t.Errorf("Hold returned %v, want ErrLost", err)
-		}
-		if got := holder(t, client); got != "thief" {
-			t.Errorf("the lease is held by %q, want the thief", got)
-		}
-	})
-}
-
 func TestRelease(t *testing.T) {
 	tests := map[string]struct {
 		failures   int
@@ -305,28 +277,6 @@ func TestStandby(t *testing.T) {
 		}
 		if got := holder(t, client); got != "other" {
 			t.Errorf("the lease is held by %q, want the other", got)
-		}
-	})
-}
-
-func TestTakeOverAfterExpiry(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		other, seconds := "other", int32(duration/time.Second)
-		now := metav1.NowMicro()
-		client := newAPI(&coordinationv1.Lease{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "ccm"},
-			Spec: coordinationv1.LeaseSpec{HolderIdentity: &other, LeaseDurationSeconds: &seconds,
-				AcquireTime: &now, RenewTime: &now},
-		})
-		start := time.Now()
-		err := Hold(t.Context(), config(client), func(context.Context) error {
-			if waited := time.Since(start); waited < duration {
-				t.Errorf("took over after %s, while the lease was still good", waited)
-			}
-			return nil
-		})
-		if err != nil {
-			t.Errorf("Hold: %v", err)
 		}
 	})
 }
