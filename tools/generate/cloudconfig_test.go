@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -48,6 +49,30 @@ func TestConfigPageWithoutEnvironment(t *testing.T) {
 	})
 	if strings.Contains(page, "Environment") || strings.HasSuffix(page, "\n\n") {
 		t.Errorf("page %q", page)
+	}
+}
+
+// TestKeysAreDescribed: each key is described completely, and its own example is accepted.
+func TestKeysAreDescribed(t *testing.T) {
+	for _, of := range configuredClouds() {
+		for _, key := range of.keys {
+			if key.Example == "" || key.Since == "" || !strings.HasSuffix(key.Effect, ".") {
+				t.Errorf("%s: key %s is not described completely: %+v", of.cloud, key.Path, key)
+			}
+			names := strings.Split(key.Path, ".")
+			text := strings.Join(names, ": {") + ": " + key.Example + strings.Repeat("}", len(names)-1)
+			file, err := configfile.Decode(strings.NewReader(text), reflect.New(reflect.TypeOf(of.defaults)).Interface(),
+				of.keys)
+			if err != nil {
+				t.Fatal(err)
+			}
+			file.Apply(of.keys, func(string) string { return "" })
+			for _, problem := range file.Problems() { // other keys are missing
+				if strings.HasPrefix(problem.Path, key.Path) {
+					t.Errorf("%s: the example of a key is refused: %s", of.cloud, problem)
+				}
+			}
+		}
 	}
 }
 

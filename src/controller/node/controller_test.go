@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
@@ -224,32 +223,6 @@ func TestTaintRemovedByHand(t *testing.T) {
 	})
 }
 
-// TestUsersSettingsStay: labels and taints of other clients are neither changed nor removed, and there is one event.
-func TestUsersSettingsStay(t *testing.T) {
-	inBubble(t, func(r *rig) {
-		r.machine("a", func(m *cloud.Machine) {
-			m.Labels = map[string]string{"team": "cloud", "zone": "1"}
-			m.Taints = []corev1.Taint{{Key: "gpu", Value: "cloud", Effect: corev1.TaintEffectNoSchedule}}
-		})
-		r.register("a", func(n *corev1.Node) {
-			n.Labels["team"] = "hand"
-			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: "gpu", Value: "hand",
-				Effect: corev1.TaintEffectNoSchedule})
-		})
-		r.start()
-		r.pass(2 * resyncPeriod)
-		node := r.node("a")
-		r.want("label", node.Labels["team"], "hand")
-		r.want("record", node.Annotations[testRecord], `{"labels":{"zone":"1"}}`)
-		r.want("taint", node.Spec.Taints[len(node.Spec.Taints)-1].Value, "hand")
-		r.want("events", r.eventReasons(), "2 InvalidSetting, 1 Synced")
-		r.machine("a", func(m *cloud.Machine) { m.Labels, m.Taints = nil, nil })
-		r.pass(resyncPeriod)
-		r.want("label at the end", r.node("a").Labels["team"], "hand")
-		r.want("taints at the end", len(r.node("a").Spec.Taints), 2)
-	})
-}
-
 // TestConflictsAreRetried: conflicts with other clients are retried without an event. The list of taints is written as a
 // whole, so those that another client adds meanwhile must not be lost.
 func TestConflictsAreRetried(t *testing.T) {
@@ -405,43 +378,6 @@ func TestWaitingNodesComeFirst(t *testing.T) {
 			t.Errorf("written: %s", written)
 		}
 	})
-}
-
-// TestNodeIPThatMachineLacks: an initialised Node has only addresses of its machine, even if its kubelet requests
-// another one. Everything else stays in sync.
-func TestNodeIPThatMachineLacks(t *testing.T) {
-	inBubble(t, func(r *rig) {
-		r.machine("a", nil)
-		r.register("a", withNodeIP("10.0.0.1"))
-		r.start()
-		r.initialised("a")
-		r.warnings()
-		r.machine("a", func(m *cloud.Machine) { m.Addresses, m.Type = addresses("host a, in 10.0.0.9"), "large" })
-		r.pass(resyncPeriod)
-		r.want("events", r.eventReasons(), "1 InvalidNodeIP")
-		r.want("type", r.node("a").Labels[corev1.LabelInstanceTypeStable], "large")
-		r.hasAddresses("a", "host a, in 10.0.0.9")
-		r.machine("a", func(m *cloud.Machine) { m.Addresses = addresses("host a, in 10.0.0.9, in fd00::9") })
-		r.change("a", func(n *corev1.Node) {
-			n.Status.Addresses = addresses("in 10.0.0.1, in 10.0.0.254, in 10.0.0.9, host b")
-		})
-		r.pass(time.Second)
-		r.hasAddresses("a", "in 10.0.0.9, host a")
-		r.written()
-		r.pass(2 * resyncPeriod)
-		r.want("writes when nothing changes", r.written(), "")
-		r.change("a", withNodeIP("fd00::9"))
-		r.pass(time.Second)
-		r.hasAddresses("a", "in fd00::9, host a")
-	})
-}
-
-// hasAddresses compares the addresses of a Node, in this order.
-func (r *rig) hasAddresses(name, want string) {
-	r.Helper()
-	if diff := cmp.Diff(addresses(want), r.node(name).Status.Addresses); diff != "" {
-		r.Errorf("addresses of %s (-want +got):\n%s", name, diff)
-	}
 }
 
 // TestAnswersAreNewerThanTheNode: a machine is found by name only in a list from after this process first saw the Node,

@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
-	"k8s.io/cloud-provider/api"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service/cluster"
@@ -264,9 +263,4 @@ func (r *rig) initialised(names ...string) {
 // withoutTaint removes the taint of uninitialised Nodes, as users do.
 func withoutTaint(node *corev1.Node) {
 	node.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}}
-}
-
-// withNodeIP does what a kubelet with --node-ip does.
-func withNodeIP(ip string) func(*corev1.Node) {
-	return func(node *corev1.Node) { node.Annotations = map[string]string{api.AnnotationAlphaProvidedIPAddr: ip} }
 }

@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/cloud-provider/api"
-
 )
 
 // writeCondition writes a Node's condition as another client does, such as a network plugin.

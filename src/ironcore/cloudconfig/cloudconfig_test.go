@@ -4,13 +4,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.yaml.in/yaml/v3"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/configfile"
@@ -34,19 +32,6 @@ func problemsOf(t *testing.T, text string) []string {
 	t.Helper()
 	_, problems := Validate(fileWith(t, text), cloud.Environment{}, true)
 	return problems
-}
-
-func TestDefaults(t *testing.T) {
-	got, err := Read(fileWith(t, required), cloud.Environment{}, DefaultClusterName)
-	want := Config{
-		NetworkName: "net-1", ClusterName: "blue",
-		LoadBalancer: LoadBalancer{configfile.Balancers{CreationPollTimeout: 300, Drift: "repair"}},
-		InstancesV2:  configfile.Removal{RemovalGracePeriod: 60, MaxRemovals: 20, RemovalWindow: 600},
-		API:          configfile.API{CallTimeout: 30, RequestsPerSecond: 50, Burst: 100},
-	}
-	if diff := cmp.Diff(want, got); diff != "" || err != nil {
-		t.Errorf("configuration (-want +got), error %v:\n%s", err, diff)
-	}
 }
 
 // TestFileOfTheExistingCCM reads the complete file of the CCM that this program replaces, as YAML and as JSON.
@@ -145,15 +130,6 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// TestLimits reads names of the maximum length.
-func TestLimits(t *testing.T) {
-	text := "networkName: " + strings.Repeat("n", 253) + "\nclusterName: " + strings.Repeat("c", 63) +
-		"\nnamespace: " + strings.Repeat("s", 63)
-	if problems := problemsOf(t, text); len(problems) > 0 {
-		t.Errorf("problems %q", problems)
-	}
-}
-
 func TestDefect13_TwoClusterNames(t *testing.T) {
 	for name, tt := range map[string]struct {
 		flag, yaml string
@@ -192,46 +168,6 @@ func TestDefect22_NoCloudConfig(t *testing.T) {
 	}
 }
 
-// TestKeysAreThoseOfTheStruct: every key is described completely, and its own example is accepted.
-func TestKeysAreThoseOfTheStruct(t *testing.T) {
-	entries, err := configfile.Describe(Default(), Keys())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, entry := range entries {
-		if entry.Effect == "" || entry.Example == "" || entry.Since == "" || !strings.HasSuffix(entry.Effect, ".") {
-			t.Errorf("key %s is not described completely: %+v", entry.Path, entry)
-		}
-		if _, err := regexp.Compile(entry.Rule.Pattern); err != nil {
-			t.Errorf("key %s: %v", entry.Path, err)
-		}
-		if problems := problemsOf(t, exampleFile(t, entry)); len(problems) > 0 {
-			t.Errorf("the example of key %s is refused: %q", entry.Path, problems)
-		}
-	}
-}
-
-// exampleFile is a valid file with the example of one key.
-func exampleFile(t *testing.T, entry configfile.Entry) string {
-	t.Helper()
-	file := map[string]any{"networkName": "net-1", "clusterName": "blue"}
-	section, key := file, entry.Path
-	if name, nested, ok := strings.Cut(entry.Path, "."); ok {
-		section, key = map[string]any{}, nested
-		file[name] = section
-	}
-	var value any
-	if err := yaml.Unmarshal([]byte(entry.Example), &value); err != nil {
-		t.Fatal(err)
-	}
-	section[key] = value
-	text, err := yaml.Marshal(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
 // TestValidateShowsTheEffectiveConfiguration: with the defaults, and in a form that is itself accepted.
 func TestValidateShowsTheEffectiveConfiguration(t *testing.T) {
 	effective, problems := Validate(fileWith(t, required), cloud.Environment{}, true)
@@ -255,18 +191,6 @@ func TestWarnings(t *testing.T) {
 	want := []string{"instancesV2.dryRun: found yes, which is taken as true; write true"}
 	if diff := cmp.Diff(want, file.Warnings()); diff != "" || !c.InstancesV2.DryRun {
 		t.Errorf("configuration %+v, warnings (-want +got):\n%s", c, diff)
-	}
-}
-
-func TestSchema(t *testing.T) {
-	text, err := Schema()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{`"maxLength": 253`, `"networkName"`, `"additionalProperties": false`} {
-		if !strings.Contains(string(text), want) {
-			t.Errorf("the schema lacks %s:\n%s", want, text)
-		}
 	}
 }
 

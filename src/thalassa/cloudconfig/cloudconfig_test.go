@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -50,24 +49,6 @@ func fileWith(t *testing.T, text string) string {
 		t.Fatal(err)
 	}
 	return path
-}
-
-func TestConfigDefaults(t *testing.T) {
-	got, problems := parse(t, required, noEnvironment)
-	want := Config{
-		Organisation: "acme", Endpoint: "https://api.thalassa.cloud", VPCIdentity: "vpc-1", Cluster: "k8s-1",
-		CloudCredentials: Credentials{PersonalAccessToken: "s3cret"},
-		LoadBalancer: LoadBalancer{Enabled: true, DriftPeriod: 300,
-			Balancers: configfile.Balancers{CreationPollTimeout: 300, Drift: "repair"}},
-		InstancesV2: Instances{Enabled: true, ZoneAndRegionEnabled: true,
-			Removal: configfile.Removal{RemovalGracePeriod: 60, MaxRemovals: 20, RemovalWindow: 600}},
-		Routes:    Routes{DriftPeriod: 300},
-		Inventory: Inventory{MachineAge: 60, BalancerAge: 600},
-		API:       configfile.API{CallTimeout: 30, RequestsPerSecond: 50, Burst: 100},
-	}
-	if diff := cmp.Diff(want, got); diff != "" || len(problems) > 0 {
-		t.Errorf("configuration (-want +got), problems %q:\n%s", problems, diff)
-	}
 }
 
 // TestConfigOfTheExistingCCM is the complete file of the CCM that this one replaces.
@@ -300,67 +281,6 @@ func TestReadConfig(t *testing.T) {
 	if err != nil || c["cluster"] != "k8s-1" {
 		t.Errorf("scope %v, error %v", c, err)
 	}
-}
-
-// TestKeysAreThoseOfTheStruct: every key is described completely, and its own example is accepted.
-func TestKeysAreThoseOfTheStruct(t *testing.T) {
-	entries, err := configfile.Describe(Default(), Keys())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, entry := range entries {
-		if entry.Effect == "" || entry.Example == "" || entry.Since == "" || !strings.HasSuffix(entry.Effect, ".") {
-			t.Errorf("key %s is not described completely: %+v", entry.Path, entry)
-		}
-		for _, pattern := range []string{entry.Rule.Pattern, entry.Rule.Keys} {
-			if _, err := regexp.Compile(pattern); err != nil {
-				t.Errorf("key %s: %v", entry.Path, err)
-			}
-		}
-		if _, problems := parse(t, exampleFile(t, entry), noEnvironment); len(problems) > 0 {
-			t.Errorf("the example of key %s is refused: %q", entry.Path, problems)
-		}
-	}
-}
-
-// exampleFile is a file that works, and has the example of one key.
-func exampleFile(t *testing.T, entry configfile.Entry) string {
-	t.Helper()
-	file := map[string]any{}
-	if err := yaml.Unmarshal([]byte(required), &file); err != nil {
-		t.Fatal(err)
-	}
-	if strings.HasPrefix(entry.Path, pathCredentials) {
-		credentials := map[string]any{}
-		switch {
-		case strings.Contains(entry.Path, ".client"):
-			credentials = map[string]any{"clientID": "x", "clientSecret": "x"}
-		case strings.HasPrefix(entry.Path, pathWorkloadIdentity):
-			credentials = map[string]any{"workloadIdentity": map[string]any{"serviceAccountID": "sa-1"}}
-		}
-		file[pathCredentials] = credentials
-	}
-	var value any
-	if err := yaml.Unmarshal([]byte(entry.Example), &value); err != nil {
-		t.Fatal(err)
-	}
-	section := file
-	keys := strings.Split(entry.Path, ".")
-	for _, key := range keys[:len(keys)-1] {
-		if section[key] == nil {
-			section[key] = map[string]any{}
-		}
-		section = section[key].(map[string]any)
-	}
-	section[keys[len(keys)-1]] = value
-	if entry.Path == "routes.exclusive" {
-		section["table"] = "rtb-1"
-	}
-	text, err := yaml.Marshal(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
 }
 
 // TestPrefixesDoNotOverlap: no label of a server is meant for both.
