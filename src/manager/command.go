@@ -191,26 +191,31 @@ func (s *settings) run(cmd *cobra.Command, _ []string) error {
 
 // process creates the process. It reads files and sends no requests.
 func (s *settings) process(ctx context.Context) (*process, error) {
+	offered, err := s.cloud(ctx, cloud.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if offered.Untagged && !s.KubeCloudShared.AllowUntaggedCloud {
+		return nil, fmt.Errorf("no cluster ID in %s: it distinguishes the objects of different clusters in the cloud; "+
+			"set it, or pass --allow-untagged-cloud", s.KubeCloudShared.CloudProvider.CloudConfigFile)
+	}
+	return s.assemble(offered)
+}
+
+// cloud checks all flags and makes the selected cloud. An error of several lines gets a heading.
+func (s *settings) cloud(ctx context.Context, options cloud.Options) (*cloud.Cloud, error) {
 	provider, err := s.validate()
 	if err != nil {
 		return nil, err
 	}
 	path := s.KubeCloudShared.CloudProvider.CloudConfigFile
-	offered, err := provider.New(ctx, cloud.Options{ConfigFile: path, ClusterName: s.KubeCloudShared.ClusterName})
-	if err != nil {
-		return nil, describeConfigError(path, err)
+	options.ConfigFile, options.ClusterName = path, s.KubeCloudShared.ClusterName
+	offered, err := provider.New(ctx, options)
+	switch {
+	case err == nil:
+		return offered, nil
+	case strings.Contains(err.Error(), "\n"):
+		return nil, fmt.Errorf("reading --cloud-config=%s:\n%w", path, err)
 	}
-	if offered.Untagged && !s.KubeCloudShared.AllowUntaggedCloud {
-		return nil, fmt.Errorf("no cluster ID in %s: it distinguishes the objects of different clusters in the cloud; "+
-			"set it, or pass --allow-untagged-cloud", path)
-	}
-	return s.assemble(offered)
-}
-
-// describeConfigError formats an error of several lines with a heading.
-func describeConfigError(path string, err error) error {
-	if strings.Contains(err.Error(), "\n") {
-		return fmt.Errorf("reading --cloud-config=%s:\n%w", path, err)
-	}
-	return fmt.Errorf("reading --cloud-config=%s: %w", path, err)
+	return nil, fmt.Errorf("reading --cloud-config=%s: %w", path, err)
 }

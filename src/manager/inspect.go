@@ -46,23 +46,17 @@ func Inspect(ctx context.Context, info build.Info, providers []Provider, args []
 	if err := cmd.ParseFlags(args); err != nil {
 		return nil, fmt.Errorf("reading the flags: %w", err)
 	}
-	provider, err := s.validate()
+	offered, err := s.cloud(ctx, cloud.Options{Environment: from, ReadOnly: readOnly})
 	if err != nil {
 		return nil, err
-	}
-	shared, election := s.KubeCloudShared, s.Generic.LeaderElection
-	file := shared.CloudProvider.CloudConfigFile
-	offered, err := provider.New(ctx, cloud.Options{ConfigFile: file, ClusterName: shared.ClusterName,
-		Environment: from, ReadOnly: readOnly})
-	if err != nil {
-		return nil, describeConfigError(file, err)
 	}
 	controllers, err := s.controllers(offered)
 	if err != nil {
 		return nil, err
 	}
-	return &Inspection{Cloud: offered, ConfigFile: file, ClusterName: shared.ClusterName,
-		Kubeconfig:     s.Generic.ClientConnection.Kubeconfig,
+	shared, election := s.KubeCloudShared, s.Generic.LeaderElection
+	return &Inspection{Cloud: offered, ConfigFile: shared.CloudProvider.CloudConfigFile,
+		ClusterName: shared.ClusterName, Kubeconfig: s.Generic.ClientConnection.Kubeconfig,
 		LeaseNamespace: election.ResourceNamespace, LeaseName: election.ResourceName,
 		LeaderElection: election.LeaderElect, OwnAccounts: shared.UseServiceAccountCredentials,
 		Controllers: controllers}, nil

@@ -2,7 +2,6 @@ package manager
 
 import (
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 	cliflag "k8s.io/component-base/cli/flag"
@@ -67,19 +66,12 @@ func (v validation) run(cmd *cobra.Command, s *settings, path string) error {
 		}
 		return fmt.Errorf("checking %s: %d problems", path, len(problems))
 	}
-	if _, err := fmt.Fprintf(cmd.OutOrStdout(), "# %s is a good configuration of %s\n", path,
-		provider.Name); err != nil {
-		return fmt.Errorf("printing the result: %w", err)
-	}
 	if !v.print {
-		return nil
+		effective = nil
 	}
-	return write(cmd.OutOrStdout(), effective)
-}
-
-func write(to io.Writer, text []byte) error {
-	if _, err := to.Write(text); err != nil {
-		return fmt.Errorf("printing the configuration: %w", err)
+	if _, err := fmt.Fprintf(cmd.OutOrStdout(), "# %s is a good configuration of %s\n%s", path, provider.Name,
+		effective); err != nil {
+		return fmt.Errorf("printing the result: %w", err)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"k8s.io/apiserver/pkg/server/healthz"
+	"k8s.io/apiserver/pkg/server/mux"
 	"k8s.io/component-base/metrics/prometheus/slis"
 )
 
@@ -45,16 +46,10 @@ func (c *Checks) Add(checks ...healthz.HealthChecker) {
 	c.checks = append(c.checks, checks...)
 }
 
-// Mux is what Install needs of a multiplexer.
-type Mux interface {
-	Handle(path string, handler http.Handler)
-	HandlePrefix(path string, handler http.Handler)
-}
-
 // Install serves the endpoint and its single checks.
-func (c *Checks) Install(mux Mux) {
-	mux.Handle("/"+c.name, c)
-	mux.HandlePrefix("/"+c.name+"/", c)
+func (c *Checks) Install(paths *mux.PathRecorderMux) {
+	paths.Handle("/"+c.name, c)
+	paths.HandlePrefix("/"+c.name+"/", c)
 }
 
 // ServeHTTP answers for all checks, or for the one the path names.

@@ -1,6 +1,10 @@
 package cloudconfig
 
-import "github.com/thalassa-cloud/thalassa-ccm/src/configfile"
+import (
+	"slices"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/configfile"
+)
 
 // Schema is the JSON schema of the cloud-config file; defaults is that of loadBalancer.defaults. A value that the
 // environment can provide is not required, so a file without credentials is valid.
@@ -16,18 +20,12 @@ func oneCredential() configfile.Schema {
 	choices := []configfile.Schema{none}
 	var all []configfile.Schema
 	for _, form := range credentialForms() {
-		all = append(all, anyOf(form.keys))
+		all = append(all, configfile.Schema{"anyOf": eachGiven(form.keys)})
 	}
 	none["not"] = configfile.Schema{"anyOf": all}
 	for i, form := range credentialForms() {
-		var others []configfile.Schema
-		others = append(others, all[:i]...)
-		others = append(others, all[i+1:]...)
-		var own []configfile.Schema
-		for _, key := range form.keys {
-			own = append(own, given(key))
-		}
-		choices = append(choices, configfile.Schema{"title": form.name, "allOf": own,
+		others := slices.Concat(all[:i], all[i+1:])
+		choices = append(choices, configfile.Schema{"title": form.name, "allOf": eachGiven(form.keys),
 			"not": configfile.Schema{"anyOf": others}})
 	}
 	return within(pathCredentials, configfile.Schema{"oneOf": choices})
@@ -53,12 +51,11 @@ func within(section string, condition configfile.Schema) configfile.Schema {
 	return configfile.Schema{"properties": configfile.Schema{section: condition}}
 }
 
-func anyOf(keys []string) configfile.Schema {
-	var schemas []configfile.Schema
+func eachGiven(keys []string) (schemas []configfile.Schema) {
 	for _, key := range keys {
 		schemas = append(schemas, given(key))
 	}
-	return configfile.Schema{"anyOf": schemas}
+	return schemas
 }
 
 // given is the condition that a key has a value: neither null nor an empty text.
