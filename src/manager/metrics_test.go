@@ -55,8 +55,8 @@ func TestCollectors(t *testing.T) {
 	}
 }
 
-// TestCollectorsOfControllers: who describes the metrics has those of every controller that the cloud has work for. They
-// have valid names and descriptions.
+// TestCollectorsOfControllers: who describes the metrics has those of every controller that the cloud has work for.
+// They have valid names and descriptions.
 func TestCollectorsOfControllers(t *testing.T) {
 	names := func(provided cloudprovider.Interface) map[string]bool {
 		found, err := Collectors(adapter.New(provided, ""), build.Info{})

@@ -61,8 +61,8 @@ func TestKeysAreDescribed(t *testing.T) {
 			}
 			names := strings.Split(key.Path, ".")
 			text := strings.Join(names, ": {") + ": " + key.Example + strings.Repeat("}", len(names)-1)
-			file, err := configfile.Decode(strings.NewReader(text), reflect.New(reflect.TypeOf(of.defaults)).Interface(),
-				of.keys)
+			target := reflect.New(reflect.TypeOf(of.defaults)).Interface()
+			file, err := configfile.Decode(strings.NewReader(text), target, of.keys)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -223,8 +223,8 @@ func TestTaintRemovedByHand(t *testing.T) {
 	})
 }
 
-// TestConflictsAreRetried: conflicts with other clients are retried without an event. The list of taints is written as a
-// whole, so those that another client adds meanwhile must not be lost.
+// TestConflictsAreRetried: conflicts with other clients are retried without an event. The list of taints is written as
+// a whole, so those that another client adds meanwhile must not be lost.
 func TestConflictsAreRetried(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.join("a")
