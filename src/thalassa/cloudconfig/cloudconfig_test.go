@@ -13,7 +13,6 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/configfile"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 // required is the shortest file that works.
@@ -297,17 +296,6 @@ func TestPrefixesDoNotOverlap(t *testing.T) {
 		_, problems := parse(t, required+"instancesV2: {"+prefixes+"}", noEnvironment)
 		if diff := cmp.Diff(want, problems); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", prefixes, diff)
-		}
-	}
-}
-
-// TestOwnLabelsAreReserved: no additional label may stand for one that says what belongs to whom.
-func TestOwnLabelsAreReserved(t *testing.T) {
-	for _, label := range []string{label.Cluster, label.Managed, label.ServiceName, label.ServiceNamespace,
-		label.ServiceUID, label.ServicePort,
-		label.ServiceProtocol} {
-		if _, problems := parse(t, required+"additionalLabels: {"+label+": x}", noEnvironment); len(problems) != 1 {
-			t.Errorf("label %s is accepted: %q", label, problems)
 		}
 	}
 }
