@@ -182,27 +182,3 @@ func TestTwoClustersShareNoInterface(t *testing.T) {
 		want(r, "label of the other one", nic.Labels[label.Cluster], "green")
 	})
 }
-
-// TestTwoClustersWithLegacyNames: load balancers with the earlier form of the name differ by the name of the cluster,
-// and by the UID of the Service in their annotations.
-func TestTwoClustersWithLegacyNames(t *testing.T) {
-	inBubble(t, func(r *rig) {
-		r.addMachine("a")
-		r.former().ensure(legacyName, service(), "a")
-		r.server.ForgetRequests()
-		c := r.start()
-		found := r.diff(c, greenService(), "a")
-		want(r, "exists for the other Service", found.Exists, false)
-		want(r, "plan of the other Service", found.Plan.String(),
-			"create LoadBalancer "+greenName+"\ncreate LoadBalancerRouting "+greenName)
-		want(r, "plan to delete", r.planDelete(c, greenService(), false).Plan.String(), "")
-		config := testConfig()
-		config.ClusterName = "green"
-		green := r.startWith(config)
-		r.reconcile(green, greenService(), "a")
-		want(r, "load balancers", len(r.server.LoadBalancers()), 2)
-		managed, _ := green.balancers.ListManaged(r.ctx)
-		want(r, "managed by green", len(managed), 1)
-		want(r, "plan of blue", r.diff(c, service(), "a").Plan.String(), cloud.Plan{}.String())
-	})
-}

@@ -73,13 +73,26 @@ func eachOwner(t *testing.T, test func(r *rig, c *Cloud)) {
 // TestForeignFieldManager: a field that a person has set is not overwritten. The refusal names who has set which field.
 func TestForeignFieldManager(t *testing.T) {
 	eachOwner(t, func(r *rig, c *Cloud) {
-		r.edit(`{"spec":{"ports":[{"port":8080,"protocol":"TCP"}]}}`)
-		r.server.ForgetRequests()
-		found := r.diff(c, service(), "a")
-		want(r, "plan", found.Plan.String(), "")
-		wantError(r, "refusal", found.Refused, "kubectl-edit", "spec.ports", serviceName)
-		r.edit(`{"spec":{"ports":[{"port":80,"protocol":"TCP"}]}}`)
-		found = r.diff(c, service(families(corev1.IPv4Protocol, corev1.IPv6Protocol)), "a")
+		destinations := r.destinationsJSON()
+		for _, one := range []struct {
+			set           func(change string)
+			change, field string
+			back          string // sets the field back
+		}{
+			{r.edit, `{"spec":{"ports":[{"port":8080,"protocol":"TCP"}]}}`, "spec.ports",
+				`{"spec":{"ports":[{"port":80,"protocol":"TCP"}]}}`},
+			{r.edit, `{"metadata":{"annotations":{"service-name":"another"}}}`, label.ServiceName,
+				`{"metadata":{"annotations":{"service-name":"web"}}}`},
+			{r.editRouting, `{"destinations":[]}`, "destinations", destinations},
+		} {
+			one.set(one.change)
+			found := r.diff(c, service(), "a")
+			want(r, "plan", found.Plan.String(), "")
+			wantError(r, "refusal", found.Refused, "kubectl-edit", one.field)
+			one.set(one.back)
+			r.reconcile(c, service(), "a")
+		}
+		found := r.diff(c, service(families(corev1.IPv4Protocol, corev1.IPv6Protocol)), "a")
 		want(r, "refusal of another field", found.Refused, nil)
 		r.apply(c, service(), found.Plan)
 		want(r, "IP families", len(r.balancer().Spec.IPFamilies), 2)
@@ -158,26 +171,6 @@ func TestObjectsWithoutManagedFields(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestForeignFieldManagerOfAnnotation: an annotation that a person has set is not overwritten either.
-func TestForeignFieldManagerOfAnnotation(t *testing.T) {
-	eachOwner(t, func(r *rig, c *Cloud) {
-		r.edit(`{"metadata":{"annotations":{"service-name":"another"}}}`)
-		found := r.diff(c, service(), "a")
-		want(r, "plan", found.Plan.String(), "")
-		wantError(r, "refusal", found.Refused, "kubectl-edit", label.ServiceName)
-	})
-}
-
-// TestForeignFieldManagerOfDestinations: destinations that a person has set are not overwritten either.
-func TestForeignFieldManagerOfDestinations(t *testing.T) {
-	eachOwner(t, func(r *rig, c *Cloud) {
-		r.editRouting(`{"destinations":[]}`)
-		found := r.diff(c, service(), "a")
-		want(r, "plan", found.Plan.String(), "")
-		wantError(r, "refusal", found.Refused, "kubectl-edit", "destinations")
-	})
 }
 
 // TestStalePlan: a plan for objects that have changed since is not carried out, and a new plan is.

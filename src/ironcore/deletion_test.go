@@ -94,6 +94,10 @@ func TestDeletionWaitsWithoutRequests(t *testing.T) {
 		want(r, "exists at the end", r.planDelete(c, service(), false).Exists, false)
 		want(r, "reads", r.reads(), 0)
 		want(r, "writes", len(r.server.Writes()), 1)
+		pass(2 * time.Minute) // longer than the process remembers that the watch has reported the deletion
+		r.server.Fail(func(simulator.Request) *metav1.Status { return simulator.Fault(simulator.Unreachable) })
+		_, err := c.balancers.PlanDelete(r.ctx, service(), true)
+		want(r, "an error if it cannot be read", err != nil, true)
 	})
 }
 

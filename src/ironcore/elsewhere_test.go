@@ -1,11 +1,8 @@
 package ironcore
 
 import (
-	"errors"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	computev1alpha1 "github.com/ironcore-dev/ironcore/api/compute/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -41,60 +38,26 @@ func eachElsewhere(t *testing.T, test func(r *rig, c *Cloud, elsewhere *corev1.N
 	}
 }
 
-// TestElsewhereIsNoMachine: the Node gets nothing of the machine.
-func TestElsewhereIsNoMachine(t *testing.T) {
+// TestNodesOfOtherMachines: the Node is not a member of the network, so that it gets no route, the machine does not
+// become a destination, and neither it nor the machine with the name of the Node gets the label.
+func TestNodesOfOtherMachines(t *testing.T) {
 	eachElsewhere(t, func(r *rig, c *Cloud, elsewhere *corev1.Node) {
-		_, err := c.offer().Machines.Find(r.ctx, elsewhere, time.Now())
-		problem, is := errors.AsType[*cloud.MachineProblem](err)
-		if !is {
-			r.Fatalf("got %v, want a problem", err)
-		}
-		want(r, "reason", problem.Reason, cloud.MachineElsewhere)
-		wantText(r, "message", problem.Message, "machine a", "delete the Node")
-	})
-}
-
-// TestElsewhereIsNoRoute: the Node is not a member of the network, so that it gets no route.
-func TestElsewhereIsNoRoute(t *testing.T) {
-	eachElsewhere(t, func(r *rig, c *Cloud, elsewhere *corev1.Node) {
-		members, err := c.offer().Routes.Members(r.ctx, []*corev1.Node{elsewhere, node("own")})
-		want(r, "error", err, nil)
+		nodes := []*corev1.Node{elsewhere, node("own")}
+		members, err := c.offer().Routes.Members(r.ctx, nodes)
+		want(r, "error of Members", err, nil)
 		if len(members) != 1 {
 			r.Fatalf("got %d members, want 1", len(members))
 		}
 		want(r, "member", members[0].Node.Name, "own")
-		want(r, "is known", members[0].Known && members[0].Confirmed, true)
-	})
-}
-
-// TestElsewhereIsNoTarget: the machine does not become a destination.
-func TestElsewhereIsNoTarget(t *testing.T) {
-	eachElsewhere(t, func(r *rig, c *Cloud, elsewhere *corev1.Node) {
-		identity, _ := c.balancers.Identify(elsewhere)
-		want(r, "identity", identity, "")
-		identity, ours := c.balancers.Identify(node("own"))
-		want(r, "identity of another Node", identity, "own")
-		want(r, "another Node is ours", ours, true)
-		chosen := cloud.ChooseTargets([]*corev1.Node{elsewhere, node("own")}, c.balancers.Identify)
-		found, err := c.balancers.Diff(r.ctx, service(), chosen, false)
-		want(r, "error", err, nil)
+		found, err := c.balancers.Diff(r.ctx, service(), cloud.ChooseTargets(nodes, c.balancers.Identify), false)
+		want(r, "error of Diff", err, nil)
 		r.apply(c, service(), found.Plan)
 		want(r, "destinations", r.destinations(serviceName), "10.0.0.3")
-	})
-}
-
-// TestElsewhereIsNotLabelled: neither the machine that the Node names nor the one with its name gets the label, and
-// their network interfaces do not either.
-func TestElsewhereIsNotLabelled(t *testing.T) {
-	eachElsewhere(t, func(r *rig, c *Cloud, elsewhere *corev1.Node) {
+		r.server.ForgetRequests()
 		r.label(c, fake.NewClientset(elsewhere, node("own")))
-		want(r, "writes", strings.Join(r.server.Writes(), ", "),
+		r.touchMachine("a")
+		want(r, "writes of labels", strings.Join(r.server.Writes(), ", "),
 			"patch machines/own, patch networkinterfaces/own-primary")
-		r.server.ChangeMachine("a", func(m *computev1alpha1.Machine) {
-			m.Status.State = computev1alpha1.MachineStateShutdown
-		})
-		synctest.Wait()
-		want(r, "writes after a change", len(r.server.Writes()), 2)
 	})
 }
 

@@ -1,6 +1,7 @@
 package ironcore
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -8,7 +9,9 @@ import (
 	"github.com/go-logr/logr"
 	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool/workerpooltest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/label"
@@ -26,8 +29,8 @@ func (r *rig) existing(owner label.Owner, network string) {
 	}
 }
 
-// TestEvents: each limit of IronCore that the guide names has an event with the reason that it names, and with what to
-// do.
+// TestEvents: a notice, a refusal, an error, a long wait and a machine that cannot be a target become events with the
+// reasons that the guide names, and with what to do. Tables of the package balancer have all notices.
 func TestEvents(t *testing.T) {
 	own := label.Owner{Cluster: testCluster, Service: serviceOf("shop/web"), UID: serviceUID}
 	other := label.Owner{Cluster: "green", Service: serviceOf("shop/api"), UID: "4a1e8c5e"}
@@ -36,33 +39,14 @@ func TestEvents(t *testing.T) {
 		service func(*corev1.Service)
 		reason  string
 		message []string
-		also    string // the reason of another event, about endpoints
-		created bool   // there is a load balancer with the port of the Service
+		created bool // there is a load balancer with the port of the Service
 	}{
 		"source ranges": {service: func(s *corev1.Service) {
 			s.Spec.LoadBalancerSourceRanges = []string{"10.0.0.0/8"}
 		},
 			reason: "UnsupportedSetting", message: []string{"Use a NetworkPolicy"}, created: true},
-		"session affinity": {service: func(s *corev1.Service) {
-			s.Spec.SessionAffinity = corev1.ServiceAffinityClientIP
-		},
-			reason: "UnsupportedSetting", message: []string{"Set it to None"}, created: true},
-		"a public address": {service: func(s *corev1.Service) { s.Spec.LoadBalancerIP = "192.0.2.9" },
-			reason: "UnsupportedSetting", message: []string{"Remove it"}, created: true},
-		"Local with a selector": {prepare: func(r *rig) { r.selector = true }, service: func(s *corev1.Service) {
-			s.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
-		},
-			reason: "UnsupportedSetting", message: []string{"--use-nic-selector=false"}, also: "NoReadyEndpoints",
-			created: true},
 		"an invalid annotation": {service: internalService("yes"), reason: "InvalidAnnotation",
 			message: []string{label.Internal, "true or false", "is not created"}},
-		"an unknown annotation": {service: func(s *corev1.Service) {
-			s.Annotations = map[string]string{label.ServicePrefix + "load-balancer-proxy-protocol": "true"}
-		}, reason: "InvalidAnnotation", message: []string{"is not known and has no effect"}, created: true},
-		"an invalid address": {service: func(s *corev1.Service) {
-			internalService("true")(s)
-			s.Spec.LoadBalancerIP = "fd00::1"
-		}, reason: "InvalidAnnotation", message: []string{"spec.ipFamilies"}},
 		"another network": {prepare: func(r *rig) { r.existing(own, "before") }, reason: "SyncLoadBalancerFailed",
 			message: []string{"is in network before", "delete the Service and create it again"}},
 		"another owner": {prepare: func(r *rig) { r.existing(other, testNetwork) }, reason: "SyncLoadBalancerFailed",
@@ -89,7 +73,7 @@ func TestEvents(t *testing.T) {
 				c := r.withControllers(logr.Logger{}, without)
 				c.addService(tt.service)
 				workerpooltest.Pass(10 * time.Minute)
-				c.wantWarnings(tt.reason, tt.also, tt.message...)
+				c.wantWarnings(tt.reason, tt.message...)
 				made, exists := r.server.LoadBalancer(serviceName)
 				want(r, "is created", exists && len(made.Spec.Ports) == 1, tt.created)
 			})
@@ -97,15 +81,14 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// wantWarnings checks that there are warnings with the reason, that each contains the parts, and that no other warning
-// has another reason than also.
-func (c *controlledCluster) wantWarnings(reason, also string, parts ...string) {
+// wantWarnings checks that there are warnings, and that each has the reason and contains the parts.
+func (c *controlledCluster) wantWarnings(reason string, parts ...string) {
 	c.Helper()
 	count := 0
 	for _, event := range c.process.Events() {
 		kind, rest, _ := strings.Cut(event, " ")
 		got, message, _ := strings.Cut(rest, " ")
-		if kind != corev1.EventTypeWarning || got == also {
+		if kind != corev1.EventTypeWarning {
 			continue
 		}
 		count++
@@ -131,5 +114,39 @@ func TestEventOfForeignField(t *testing.T) {
 			t.Fatalf("got the events %q, want one", events)
 		}
 		wantText(r, "event", events[0], "spec.ports", "kubectl-edit", "set it back")
+	})
+}
+
+// refuse lets IronCore refuse all writes of a resource, for the reason.
+func (r *rig) refuse(resource, reason string) {
+	r.server.Fail(func(request simulator.Request) *metav1.Status {
+		if request.Resource != resource || !request.IsWrite() {
+			return nil
+		}
+		return statusOf(apierrors.NewForbidden(schema.GroupResource{Group: "networking.ironcore.dev",
+			Resource: resource}, request.Name, errors.New(reason)))
+	})
+}
+
+// TestRefusedLoadBalancer: if IronCore does not permit the load balancer, an event on the Service has its answer. When
+// it does, the load balancer is created without a change of the Service. A quota is never the reason: IronCore counts
+// machines, volumes and buckets, and refuses a ResourceQuota with the name of another resource, such as
+// count/loadbalancers.networking.ironcore.dev ("must be a valid resource name").
+func TestRefusedLoadBalancer(t *testing.T) {
+	const reason = `User "ccm" cannot patch resource "loadbalancers"`
+	inBubble(t, func(r *rig) {
+		r.addMachine("a")
+		c := r.withControllers(logr.Logger{}, node("a"))
+		r.refuse("loadbalancers", reason)
+		c.addService()
+		want(r, "load balancers", len(r.server.LoadBalancers()), 0)
+		events := c.eventsWith("SyncLoadBalancerFailed")
+		if len(events) == 0 || len(events) > 5 {
+			t.Fatalf("got %d events, want one for each step of the back-off: %q", len(events), events)
+		}
+		wantText(r, "event", events[0], "Warning", reason)
+		r.server.Fail(nil)
+		workerpooltest.Pass(10 * time.Minute)
+		want(r, "address", firstAddress(c.service().Status.LoadBalancer), "192.0.2.1")
 	})
 }

@@ -6,8 +6,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/label"
 )
 
 const legacyName = testCluster + "-web-0a1b2c3d"
@@ -104,43 +107,35 @@ func TestHandOverThenChange(t *testing.T) {
 	})
 }
 
-// TestHandOverWithoutClusterName: the former program had the default of --cluster-name, so that its load balancers name
-// another cluster than the configuration. They stay.
+// TestHandOverWithoutClusterName: the former program without --cluster-name has written "kubernetes", in the annotation and in
+// legacy names. The load balancer is taken over with its address.
 func TestHandOverWithoutClusterName(t *testing.T) {
 	for _, name := range []string{serviceName, "kubernetes-web-0a1b2c3d"} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(r *rig) {
 				r.addMachine("a")
-				former := r.former()
-				former.cluster = "kubernetes"
-				former.ensure(name, service(), "a")
+				r.former().ensure(name, service(), "a")
+				r.server.ChangeLoadBalancer(name, func(l *networkingv1alpha1.LoadBalancer) {
+					l.Annotations[label.ClusterName] = label.DefaultCluster
+				})
 				pass(time.Minute)
 				before, _ := r.server.LoadBalancer(name)
 				c := r.start()
-				r.reconcile(c, service(setPort(443)), "a")
+				r.reconcile(c, service(), "a")
 				want(r, "load balancers", len(r.server.LoadBalancers()), 1)
 				after, _ := r.server.LoadBalancer(name)
 				want(r, "UID", after.UID, before.UID)
-				want(r, "port", after.Spec.Ports[0].Port, 443)
-				want(r, "cluster", after.Annotations["cluster-name"], testCluster)
-				want(r, "exists for a deletion", r.planDelete(c, service(), false).Exists, true)
+				want(r, "address", after.Status.IPs[0], before.Status.IPs[0])
+				want(r, "cluster", label.OwnerOf(after).Cluster, testCluster)
+				managed, _ := c.balancers.ListManaged(r.ctx)
+				want(r, "managed", len(managed), 1)
+				r.apply(c, service(), r.planDelete(c, service(), false).Plan)
+				pass(time.Minute)
+				want(r, "exists after the deletion", r.planDelete(c, service(), true).Exists, false)
+				want(r, "load balancers after the deletion", len(r.server.LoadBalancers()), 0)
 			})
 		})
 	}
-}
-
-// TestHandOverThenDeletion: the load balancer is deleted with its Service, whatever its name is.
-func TestHandOverThenDeletion(t *testing.T) {
-	eachHandOver(t, func(r *rig, form handOver) {
-		c := r.start()
-		s := form.service(r)
-		r.apply(c, s, r.planDelete(c, s, false).Plan)
-		want(r, "exists", r.planDelete(c, s, true).Exists, true)
-		pass(time.Minute)
-		want(r, "exists", r.planDelete(c, s, true).Exists, false)
-		want(r, "load balancers", len(r.server.LoadBalancers()), 0)
-		want(r, "routings", len(r.server.LoadBalancerRoutings()), 0)
-	})
 }
 
 // TestHandOverFromSelector: a cluster in which IronCore has chosen the destinations gets them from this program: the

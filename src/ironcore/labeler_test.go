@@ -187,6 +187,16 @@ func TestLabelStaysWithoutSelector(t *testing.T) {
 	})
 }
 
+// labelBefore labels the machines of Nodes in an earlier process, and returns what ends it.
+func (r *rig) labelBefore(nodes ...runtime.Object) (end func()) {
+	r.Helper()
+	first := *r
+	ctx, stop := context.WithCancel(r.ctx)
+	first.ctx = ctx
+	first.label(first.start(), fake.NewClientset(nodes...))
+	return func() { stop(); synctest.Wait() }
+}
+
 // TestLabelOfNodeDeletedBetweenProcesses: a process removes a label that an earlier one has added, although the Node
 // was deleted while no process ran. It keeps the one that another program has added.
 func TestLabelOfNodeDeletedBetweenProcesses(t *testing.T) {
@@ -196,12 +206,7 @@ func TestLabelOfNodeDeletedBetweenProcesses(t *testing.T) {
 			r.addMachine(name)
 		}
 		r.former().setLabels("c")
-		ctx, end := context.WithCancel(r.ctx)
-		first := *r
-		first.ctx = ctx
-		first.label(first.start(), fake.NewClientset(node("a"), node("b"), node("c")))
-		end()
-		synctest.Wait()
+		r.labelBefore(node("a"), node("b"), node("c"))()
 		r.wantLabel("of the first process", "a", testCluster)
 		r.server.ForgetRequests()
 		r.label(r.start(), fake.NewClientset(node("b")))
@@ -223,12 +228,7 @@ func TestLabelsStayIfMostNodesAreMissing(t *testing.T) {
 		for _, name := range names {
 			r.addMachine(name)
 		}
-		ctx, end := context.WithCancel(r.ctx)
-		first := *r
-		first.ctx = ctx
-		first.label(first.start(), fake.NewClientset(node("a"), node("b"), node("c"), node("d")))
-		end()
-		synctest.Wait()
+		r.labelBefore(node("a"), node("b"), node("c"), node("d"))()
 		r.server.ForgetRequests()
 		r.label(r.start(), fake.NewClientset(node("a")))
 		pass(time.Hour)
@@ -247,12 +247,7 @@ func TestLabelIsRemovedWhenFewNodesAreMissing(t *testing.T) {
 		for _, name := range []string{"a", "b", "c"} {
 			r.addMachine(name)
 		}
-		ctx, end := context.WithCancel(r.ctx)
-		first := *r
-		first.ctx = ctx
-		first.label(first.start(), fake.NewClientset(node("a"), node("b"), node("c")))
-		end()
-		synctest.Wait()
+		r.labelBefore(node("a"), node("b"), node("c"))()
 		cluster := fake.NewClientset(node("a"))
 		r.label(r.start(), cluster)
 		pass(time.Hour)
@@ -314,16 +309,12 @@ func TestLabelOfInterfaceThatMoves(t *testing.T) {
 		r.selector = true
 		r.addMachine("c")
 		r.attach("a", "shared")
-		ctx, end := context.WithCancel(r.ctx)
-		first := *r
-		first.ctx = ctx
-		first.label(first.start(), fake.NewClientset(node("a"), node("b"), node("c")))
+		end := r.labelBefore(node("a"), node("b"), node("c"))
 		r.server.DeleteMachine("a")
 		r.attach("b", "shared")
 		pass(provision)
 		r.wantInterface("of another Node", "shared", testCluster, "b")
 		end()
-		synctest.Wait()
 		r.server.DeleteMachine("b")
 		r.attach("x", "shared")
 		r.label(r.start(), fake.NewClientset(node("a"), node("c")))

@@ -1,15 +1,19 @@
 package ironcore
 
 import (
+	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/simulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/store"
 )
 
 // afterOutage is the longest time from the end of an outage until a Service that was created in it has its address, in
@@ -49,4 +53,58 @@ func TestServiceCreatedInAnOutage(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestStartInAnOutage: a process starts without the IronCore API, answers with an error in a limited time, decides
+// nothing, and works when the API answers. Nothing ends the process.
+func TestStartInAnOutage(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.addMachine("a")
+		r.server.Fail(func(simulator.Request) *metav1.Status { return simulator.Fault(simulator.Unreachable) })
+		c := connect(r.T, r.server, testConfig(), false)
+		defer c.labeler.queue.ShutDown()
+		c.store.Start(r.ctx)
+		started := time.Now()
+		state, err := c.offer().Machines.State(r.ctx, node("a"), time.Now())
+		want(r, "error is of the store", errors.Is(err, store.ErrNotSynced), true)
+		want(r, "state", state, cloud.MachineUnknown)
+		want(r, "it takes less than a minute", time.Since(started) < time.Minute, true)
+		_, err = c.balancers.Diff(r.ctx, service(), targets(c, "a"), false)
+		want(r, "error of Diff", errors.Is(err, store.ErrNotSynced), true)
+		_, err = c.balancers.PlanDelete(r.ctx, service(), false)
+		want(r, "error of PlanDelete", errors.Is(err, store.ErrNotSynced), true)
+		want(r, "is ready", c.ready() == nil, false)
+		r.server.Fail(nil)
+		pass(time.Minute)
+		state, err = c.offer().Machines.State(r.ctx, node("a"), time.Now())
+		want(r, "error when the API answers", err, nil)
+		want(r, "error of readiness when the API answers", c.ready(), nil)
+		want(r, "state when the API answers", state, cloud.MachineRunning)
+	})
+}
+
+// TestMachinesInAnOutage: when the API does not answer any more, machines are not gone, and the store follows again
+// when it answers.
+func TestMachinesInAnOutage(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.addMachine("a")
+		c := r.start()
+		machines := c.offer().Machines
+		r.server.Fail(func(simulator.Request) *metav1.Status { return simulator.Fault(simulator.Unreachable) })
+		r.server.InterruptWatches()
+		pass(time.Hour)
+		state, err := machines.State(r.ctx, node("a"), time.Now())
+		want(r, "error of State", err, nil)
+		want(r, "State", state, cloud.MachineRunning)
+		_, err = machines.Confirm(r.ctx, node("a"))
+		want(r, "Confirm fails", err != nil, true)
+		want(r, "is ready", c.ready() == nil, false)
+		want(r, "CheckCredentials fails", machines.CheckCredentials(r.ctx, nil) != nil, true)
+		r.server.DeleteMachine("a")
+		r.server.Fail(nil)
+		pass(time.Minute)
+		synctest.Wait()
+		state, _ = machines.State(r.ctx, node("a"), time.Now())
+		want(r, "State when the API answers", state, cloud.MachineGone)
+	})
 }

@@ -99,25 +99,6 @@ func TestTypeChanges(t *testing.T) {
 	}
 }
 
-// TestTypeChangesBack: a Service that is set back while its load balancer is being deleted gets one of the first type.
-// So does one whose process ends meanwhile.
-func TestTypeChangesBack(t *testing.T) {
-	inBubble(t, func(r *rig) {
-		r.addMachine("a")
-		c := r.start()
-		r.ready(c, "a")
-		r.apply(c, service(internalService("true")), r.diff(c, service(internalService("true")), "a").Plan)
-		c = r.start()
-		want(r, "plan while it is deleted", r.diff(c, service(), "a").Plan.String(), "")
-		pass(time.Minute)
-		r.reconcile(c, service(), "a")
-		pass(time.Minute)
-		want(r, "type", r.balancer().Spec.Type, networkingv1alpha1.LoadBalancerTypePublic)
-		want(r, "notices", len(r.diff(c, service(), "a").Notices), 0)
-		want(r, "address", firstAddress(r.diff(c, service(), "a").Balancer.Status), "192.0.2.2")
-	})
-}
-
 // TestAddressIsCorrected: an address in spec.loadBalancerIP that no Prefix has can be corrected. Each correction needs
 // another load balancer, because IronCore never replaces the Prefix that it has generated.
 func TestAddressIsCorrected(t *testing.T) {

@@ -7,15 +7,18 @@ import (
 	"testing/synctest"
 	"time"
 
+	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/cloudconfig"
+	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/label"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/providerid"
 )
 
@@ -187,4 +190,60 @@ func wantError(tb testing.TB, what string, err error, parts ...string) {
 		return
 	}
 	wantText(tb, what, err.Error(), parts...)
+}
+
+// planDelete returns what deletes the load balancer of a Service.
+func (r *rig) planDelete(c *Cloud, service *corev1.Service, written bool) cloud.Comparison {
+	r.Helper()
+	found, err := c.balancers.PlanDelete(r.ctx, service, written)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return found
+}
+
+// balancer returns the load balancer of the Service.
+func (r *rig) balancer() *networkingv1alpha1.LoadBalancer {
+	r.Helper()
+	one, exists := r.server.LoadBalancer(serviceName)
+	if !exists {
+		r.Fatalf("there is no load balancer %s", serviceName)
+	}
+	return one
+}
+
+// internalService sets the annotation for internal load balancers.
+func internalService(value string) func(*corev1.Service) {
+	return func(s *corev1.Service) { s.Annotations = map[string]string{label.Internal: value} }
+}
+
+func families(all ...corev1.IPFamily) func(*corev1.Service) {
+	return func(s *corev1.Service) { s.Spec.IPFamilies = all }
+}
+
+// serviceOf parses "namespace/name".
+func serviceOf(text string) types.NamespacedName {
+	namespace, name, _ := strings.Cut(text, "/")
+	return types.NamespacedName{Namespace: namespace, Name: name}
+}
+
+func (r *rig) changeInterface(machine string, change func(*networkingv1alpha1.NetworkInterface)) {
+	r.Helper()
+	if !r.server.ChangeNetworkInterface(interfaceOf(machine), change) {
+		r.Fatalf("there is no network interface of %s", machine)
+	}
+	synctest.Wait()
+}
+
+func (r *rig) changeNode(cluster *fake.Clientset, name string, change func(*corev1.Node)) {
+	r.Helper()
+	one, err := cluster.CoreV1().Nodes().Get(r.ctx, name, metav1.GetOptions{})
+	if err != nil {
+		r.Fatal(err)
+	}
+	change(one)
+	if _, err := cluster.CoreV1().Nodes().Update(r.ctx, one, metav1.UpdateOptions{}); err != nil {
+		r.Fatal(err)
+	}
+	synctest.Wait()
 }

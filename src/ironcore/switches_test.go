@@ -1,9 +1,6 @@
 package ironcore
 
 import (
-	"maps"
-	"reflect"
-	"slices"
 	"testing"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/conformance"
@@ -38,23 +35,4 @@ func TestConformanceOfServers(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestSwitchesAreComplete: each switch of the simulator is tested alone, and with all others.
-func TestSwitchesAreComplete(t *testing.T) {
-	all := reflect.ValueOf(switches()["all"])
-	var names []string
-	for field, value := range all.Fields() {
-		if field.Type.Kind() != reflect.Bool {
-			continue
-		}
-		names = append(names, field.Name)
-		want(t, field.Name+" of all", value.Bool(), true)
-		alone := reflect.ValueOf(switches()[field.Name])
-		want(t, field.Name+" alone", alone.IsValid() && alone.FieldByName(field.Name).Bool(), true)
-	}
-	got := slices.Sorted(maps.Keys(switches()))
-	names = append(names, "all")
-	slices.Sort(names)
-	want(t, "only known switches", slices.Equal(got, names), true)
 }

@@ -23,6 +23,7 @@ func TestMisspeltAnnotations(t *testing.T) {
 		"none":              {nil, "Public", nil},
 		"a value":           {map[string]string{"load-balancer-internal": " true "}, "Internal", nil},
 		"no boolean":        {map[string]string{"load-balancer-internal": "yes"}, "", []string{refused}},
+		"empty":             {map[string]string{"load-balancer-internal": ""}, "", []string{refused}},
 		"a letter is wrong": {map[string]string{"load-balancer-internl": "true"}, "", []string{refused}},
 		"a dash is missing": {map[string]string{"loadbalancer-internal": "true"}, "", []string{refused}},
 		"for a port":        {map[string]string{"load-balancer-internal.80": "true"}, "", []string{refused}},

@@ -2,7 +2,9 @@ package balancer
 
 import (
 	"testing"
+	"time"
 
+	commonv1alpha1 "github.com/ironcore-dev/ironcore/api/common/v1alpha1"
 	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,6 +36,26 @@ func TestDestinationsOfMissingMachines(t *testing.T) {
 			want(t, "has to be checked again", found.Targets.LeftOut, len(tt.machines) < len(tt.nodes))
 		})
 	}
+}
+
+// TestUsableDestinations: destinations are available, have a provider ID and an IP family of the load balancer, are
+// sorted, and have each address once. A machine that is joining is not added.
+func TestUsableDestinations(t *testing.T) {
+	o := observed(owned(name, "blue"), "a b c d e f", "")
+	first := func(machine string) *networkingv1alpha1.NetworkInterface { return o.Interfaces[machine][0] }
+	first("b").Status.State = networkingv1alpha1.NetworkInterfaceStatePending
+	first("c").Spec.ProviderID = ""
+	first("d").DeletionTimestamp = &metav1.Time{Time: time.Now()}
+	first("e").Status.IPs = append(first("e").Status.IPs, commonv1alpha1.MustParseIP("fd00::5"))
+	o.Interfaces["twice"] = o.Interfaces["a"]
+	targets := nodes("e d c twice b a")
+	targets.Joining = nodes("f").Serving
+	found := compare(t, config(), Request{Service: service(), Targets: targets, Observed: o})
+	want(t, "destinations", destinationsOfPlan(found.Plan), "a e")
+	apply, _ := found.Plan[0].Object.(ApplyRouting)
+	want(t, "address", apply.Destinations[1].IP, addressOf("e"))
+	want(t, "target", *apply.Destinations[0].TargetRef, networkingv1alpha1.LoadBalancerTargetRef{UID: "uid-a",
+		Name: "a-primary", ProviderID: "provider://a"})
 }
 
 // TestDestinationsOfIncompleteTargets: an empty set never removes the destinations if a Node could not be identified,

@@ -230,6 +230,28 @@ func TestZoneOfUnknownPool(t *testing.T) {
 		want(r, "zone of an unknown pool", found.Zone, "")
 		want(r, "region of an unknown pool", found.Region, "")
 		want(r, "problems", len(found.Problems), 0)
+		r.server.ChangeMachine("a", func(m *computev1alpha1.Machine) { m.Spec.MachinePoolRef = nil })
+		synctest.Wait()
+		want(r, "zone of a machine that is not scheduled", r.find(node("a")).Zone, "")
+	})
+}
+
+// TestLongNames: names that cannot be values of labels are left out and reported. The network interface that a machine
+// refers to may have any name.
+func TestLongNames(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		long := strings.Repeat("x", 64)
+		r.server.AddMachine(simulator.Machine{Name: "b", Class: "class-" + long, Pool: "pool-" + long,
+			Interface: "ordered-before", Addresses: []netip.Addr{netip.MustParseAddr("10.0.0.2")}})
+		synctest.Wait()
+		found := r.find(fresh("b"))
+		want(r, "type", found.Type, "")
+		want(r, "zone", found.Zone, "")
+		want(r, "address", found.Addresses[0].Address, "10.0.0.2")
+		for i, name := range []string{"class-" + long, "pool-" + long} {
+			want(r, "reason", found.Problems[i].Reason, cloud.InvalidSetting)
+			want(r, "names "+name, strings.Contains(found.Problems[i].Message, name), true)
+		}
 	})
 }
 

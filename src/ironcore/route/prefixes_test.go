@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	commonv1alpha1 "github.com/ironcore-dev/ironcore/api/common/v1alpha1"
+	ipamv1alpha1 "github.com/ironcore-dev/ironcore/api/ipam/v1alpha1"
 	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
 )
 
 // prefixesOf returns prefixes: a number n is 10.244.n.0/24, another text is an ephemeral prefix of that name.
@@ -17,7 +19,10 @@ func prefixesOf(text string) []networkingv1alpha1.PrefixSource {
 		prefix, err := netip.ParsePrefix("10.244." + field + ".0/24")
 		source := networkingv1alpha1.PrefixSource{Value: &commonv1alpha1.IPPrefix{Prefix: prefix}}
 		if err != nil {
-			source = networkingv1alpha1.PrefixSource{Ephemeral: &networkingv1alpha1.EphemeralPrefixSource{}}
+			source = networkingv1alpha1.PrefixSource{Ephemeral: &networkingv1alpha1.EphemeralPrefixSource{
+				PrefixTemplate: &ipamv1alpha1.PrefixTemplateSpec{Spec: ipamv1alpha1.PrefixSpec{
+					IPFamily: corev1.IPv4Protocol, PrefixLength: 28,
+					ParentRef: &corev1.LocalObjectReference{Name: "internal"}}}}}
 		}
 		prefixes = append(prefixes, source)
 	}

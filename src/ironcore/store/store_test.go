@@ -88,7 +88,7 @@ func TestNotSyncedWithoutAnswer(t *testing.T) {
 }
 
 // TestInterfacesOfEarlierMachine: the network interfaces of an earlier machine with the same name are not those of the
-// new one.
+// new one, and only those in the network of the cluster count.
 func TestInterfacesOfEarlierMachine(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.addMachine("a", "10.0.0.1")
@@ -108,6 +108,12 @@ func TestInterfacesOfEarlierMachine(t *testing.T) {
 		synctest.Wait()
 		found, _ = r.InterfacesOf(again)
 		want(r, "found without a reference", names(found), "a-primary")
+		r.server.ChangeNetworkInterface("a-primary", func(n *networkingv1alpha1.NetworkInterface) {
+			n.Spec.NetworkRef.Name = "storage"
+		})
+		synctest.Wait()
+		found, _ = r.InterfacesOf(again)
+		want(r, "found in another network", names(found), "")
 	})
 }
 
