@@ -2,7 +2,11 @@ package client
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
 // operation is what a request does, in the words of Kubernetes.
@@ -22,43 +26,18 @@ func (o operation) method(sent string) string {
 	return sent
 }
 
-// operationOf finds the operation in a request of a typed client. Its path is the prefix, and after that
-// /apis/GROUP/VERSION[/namespaces/NAMESPACE]/RESOURCE[/NAME[/SUBRESOURCE]].
-func operationOf(request *http.Request, prefix string) operation {
-	parts := strings.Split(strings.Trim(strings.TrimPrefix(request.URL.Path, prefix), "/"), "/")
-	parts = append(parts, make([]string, 6)...) // those that are missing are empty
-	if parts = parts[3:]; parts[0] == "namespaces" && parts[2] != "" {
-		parts = parts[2:]
+// operationOf finds the operation in a request of a typed client, as the API server does. Prefix is what precedes the
+// path of the API.
+func operationOf(sent *http.Request, prefix string) operation {
+	api := request.RequestInfoFactory{APIPrefixes: sets.NewString("apis")}
+	path := &url.URL{Path: strings.TrimPrefix(sent.URL.Path, prefix), RawQuery: sent.URL.RawQuery}
+	info, err := api.NewRequestInfo(&http.Request{Method: sent.Method, URL: path})
+	if err != nil {
+		return operation{verb: strings.ToLower(sent.Method)}
 	}
-	resource, name, subresource := parts[0], parts[1], parts[2]
-	o := operation{verb: verbOf(request, name), resource: resource, name: name}
-	if subresource != "" {
-		o.resource += "/" + subresource
+	o := operation{verb: info.Verb, resource: info.Resource, name: info.Name}
+	if info.Subresource != "" {
+		o.resource += "/" + info.Subresource
 	}
 	return o
-}
-
-func verbOf(request *http.Request, name string) string {
-	switch request.Method {
-	case http.MethodPost:
-		return "create"
-	case http.MethodPut:
-		return "update"
-	case http.MethodPatch:
-		return "patch"
-	case http.MethodDelete:
-		return verbWithout(name, "delete", "deletecollection")
-	}
-	if watch := request.URL.Query().Get("watch"); watch == "true" || watch == "1" {
-		return "watch"
-	}
-	return verbWithout(name, "get", "list")
-}
-
-// verbWithout returns the verb for one object, or the verb for all objects if there is no name.
-func verbWithout(name, one, all string) string {
-	if name == "" {
-		return all
-	}
-	return one
 }
