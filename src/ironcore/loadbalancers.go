@@ -97,16 +97,16 @@ func (l *loadBalancers) PlanDelete(ctx context.Context, service *corev1.Service,
 	if err := l.store.WaitForSync(ctx, l.store.LoadBalancers, l.store.LoadBalancerRoutings); err != nil {
 		return cloud.Comparison{}, err
 	}
-	found, err := balancer.PlanDelete(l.config, service, l.observe(service, cloud.Targets{}))
+	found := balancer.PlanDelete(l.config, service, l.observe(service, cloud.Targets{}))
 	name := label.LoadBalancerName(service)
-	if err != nil || found.Exists || l.store.LoadBalancers.Gone(name) && l.store.LoadBalancerRoutings.Gone(name) {
-		return found, err
+	if found.Exists || l.store.LoadBalancers.Gone(name) && l.store.LoadBalancerRoutings.Gone(name) {
+		return found, nil
 	}
 	observed, err := l.read(ctx, service)
 	if err != nil {
 		return cloud.Comparison{}, err
 	}
-	return balancer.PlanDelete(l.config, service, observed)
+	return balancer.PlanDelete(l.config, service, observed), nil
 }
 
 // read reads the load balancers of a Service and their routings from the API server.

@@ -228,7 +228,7 @@ func ownedBy(object metav1.Object, uid types.UID) bool {
 
 // PlanDelete returns what deletes all load balancers of a Service, and their routings. The routings are first: without
 // its load balancer, a routing does not show which Service it belongs to.
-func PlanDelete(c Config, service *corev1.Service, o Observed) (cloud.Comparison, error) {
+func PlanDelete(c Config, service *corev1.Service, o Observed) cloud.Comparison {
 	var found cloud.Comparison
 	for _, name := range slices.Sorted(maps.Keys(o.Routings)) {
 		routing := o.Routings[name]
@@ -250,7 +250,7 @@ func PlanDelete(c Config, service *corev1.Service, o Observed) (cloud.Comparison
 			found.Plan = append(found.Plan, deletion(kindLoadBalancer, balancer))
 		}
 	}
-	return found, nil
+	return found
 }
 
 // isOwnRouting reports whether the routing is of a load balancer of the Service. The load balancer may not exist any

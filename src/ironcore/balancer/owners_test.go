@@ -18,8 +18,7 @@ func TestOwnerOfAnotherCluster(t *testing.T) {
 		t.Fatalf("got %v, want %v", err, ErrOtherOwner)
 	}
 	wantText(t, "error", err.Error(), name, "green", "shop/web")
-	deletion, err := PlanDelete(config(), service(), o)
-	want(t, "error of PlanDelete", err, nil)
+	deletion := PlanDelete(config(), service(), o)
 	want(t, "exists", deletion.Exists, false)
 	want(t, "plan to delete", deletion.Plan.String(), "")
 }
@@ -39,8 +38,7 @@ func TestOwnerIsTakenOver(t *testing.T) {
 			apply, _ := found.Plan[0].Object.(ApplyLoadBalancer)
 			want(t, "annotation", apply.Annotations[label.ClusterName], "blue")
 			want(t, "version", apply.ResourceVersion, "7")
-			deletion, err := PlanDelete(config(), service(), o)
-			want(t, "error of PlanDelete", err, nil)
+			deletion := PlanDelete(config(), service(), o)
 			want(t, "deletion", deletion.Plan.String(), "delete LoadBalancer "+name)
 		})
 	}
@@ -59,8 +57,7 @@ func TestLegacyNameOfAnother(t *testing.T) {
 			found := compare(t, config(), Request{Service: service(), Targets: nodes("a"), Observed: o})
 			want(t, "exists", found.Exists, false)
 			want(t, "plan", found.Plan.String(), "create LoadBalancer "+name+"\ncreate LoadBalancerRouting "+name)
-			deletion, err := PlanDelete(config(), service(), o)
-			want(t, "error of PlanDelete", err, nil)
+			deletion := PlanDelete(config(), service(), o)
 			want(t, "plan to delete", deletion.Plan.String(), "")
 		})
 	}

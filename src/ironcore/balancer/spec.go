@@ -181,22 +181,12 @@ func hasAddress(balancer *networkingv1alpha1.LoadBalancer, address string) bool 
 
 // differing returns the fields of a specification that differ, as JSON names.
 func differing(actual, wanted networkingv1alpha1.LoadBalancerSpec) []string {
-	var fields []string
-	add := func(field, was, is string) {
-		if was != is {
-			fields = append(fields, field)
-		}
-	}
-	add("type", string(actual.Type), string(wanted.Type))
-	add("ipFamilies", fmt.Sprint(actual.IPFamilies), fmt.Sprint(wanted.IPFamilies))
-	add("ips", sourcesText(actual.IPs), sourcesText(wanted.IPs))
-	add(fieldSelector, metav1.FormatLabelSelector(actual.NetworkInterfaceSelector),
-		metav1.FormatLabelSelector(wanted.NetworkInterfaceSelector))
-	add("ports", portsText(actual.Ports), portsText(wanted.Ports))
-	return fields
+	return slices.DeleteFunc([]string{"type", "ipFamilies", "ips", fieldSelector, "ports"}, func(field string) bool {
+		return text(actual, field) == text(wanted, field)
+	})
 }
 
-// text returns a field of a specification for people.
+// text returns a field of a specification for people. Two fields with the same text do not differ.
 func text(spec networkingv1alpha1.LoadBalancerSpec, field string) string {
 	switch field {
 	case "type":
