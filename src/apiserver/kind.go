@@ -20,14 +20,11 @@ type Object interface {
 // Kind is a resource, and how the server treats it.
 type Kind struct {
 	schema.GroupVersionKind
-	Resource string // the plural, such as "nodes"
-	Object   Object // an empty object of the type
-	Cluster  bool   // objects have no namespace
-	// StatusKept means that the status is written through the main endpoint, SpecKept that the spec is written through
-	// the endpoint of the status.
-	HasStatus, StatusKept, SpecKept bool
-	Generation                      bool // metadata.generation is maintained
-	ValidName                       apivalidation.ValidateNameFunc
+	Resource  string // the plural, such as "nodes"
+	Object    Object // an empty object of the type
+	Cluster   bool   // objects have no namespace
+	HasStatus bool   // the status has an endpoint of its own
+	ValidName apivalidation.ValidateNameFunc
 	// Admit validates, and may change the object. The old object is nil if the object is created. It is optional.
 	Admit func(object, old Object) field.ErrorList
 }

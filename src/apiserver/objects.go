@@ -58,7 +58,7 @@ func (s State) change(k *Kind, name types.NamespacedName, change func(Object)) b
 	object.SetUID(live.GetUID())
 	object.SetDeletionTimestamp(live.GetDeletionTimestamp())
 	if !live.isSame(object) {
-		s.server.update(k, object, live.Object)
+		s.server.update(k, object)
 	}
 	return true
 }
@@ -103,8 +103,9 @@ func (s State) Remove(like Object) {
 // Apply applies an object that is encoded in body, as a client that forces conflicts.
 func (s State) Apply(like Object, manager string, body []byte) error {
 	k := s.server.kinds[reflect.TypeOf(like)]
-	c := call{kind: k, query: map[string][]string{"fieldManager": {manager}, "force": {"true"}}}
-	c.Namespace, c.Name, c.Manager, c.Body = like.GetNamespace(), like.GetName(), manager, string(body)
+	c := call{kind: k, query: map[string][]string{"fieldManager": {manager}, "force": {"true"}}, manager: manager,
+		body: body}
+	c.Namespace, c.Name = like.GetNamespace(), like.GetName()
 	_, _, err := s.server.serveApply(c)
 	return err
 }

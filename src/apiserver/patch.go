@@ -27,36 +27,35 @@ func (s *Server) servePatch(c call) (stored, error) {
 	if err != nil {
 		return stored{}, err
 	}
-	patched, err := s.patch(c, live)
+	patched, err := c.patch(live)
 	if err != nil {
 		return stored{}, err
 	}
 	object, err := s.decode(c, patched)
 	if err != nil {
 		return stored{}, apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{
-			field.Invalid(field.NewPath("patch"), c.Body, err.Error())})
+			field.Invalid(field.NewPath("patch"), string(c.body), err.Error())})
 	}
 	return s.replace(c, object, live)
 }
 
 // patch returns the encoded object with a patch.
-func (s *Server) patch(c call, live stored) (patched []byte, err error) {
-	body := []byte(c.Body)
+func (c call) patch(live stored) (patched []byte, err error) {
 	switch kind := types.PatchType(c.contentType); {
 	case kind == types.JSONPatchType:
-		patch, malformed := jsonpatch.DecodePatch(body)
+		patch, malformed := jsonpatch.DecodePatch(c.body)
 		if malformed != nil {
 			return nil, apierrors.NewBadRequest("decoding the patch: " + malformed.Error())
 		}
 		patched, err = patch.Apply(live.encoded)
-	case kind != types.MergePatchType && (kind != types.StrategicMergePatchType || s.options.NoStrategicMerge):
+	case kind != types.MergePatchType && kind != types.StrategicMergePatchType:
 		return nil, unsupportedPatch(c)
-	case !json.Valid(body) || !bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")):
+	case !json.Valid(c.body) || !bytes.HasPrefix(bytes.TrimSpace(c.body), []byte("{")):
 		return nil, apierrors.NewBadRequest("decoding the patch: it is no JSON object")
 	case kind == types.MergePatchType:
-		patched, err = jsonpatch.MergePatch(live.encoded, body)
+		patched, err = jsonpatch.MergePatch(live.encoded, c.body)
 	default:
-		patched, err = strategicpatch.StrategicMergePatch(live.encoded, body, c.kind.Object)
+		patched, err = strategicpatch.StrategicMergePatch(live.encoded, c.body, c.kind.Object)
 	}
 	if err != nil {
 		return nil, unprocessable(c, err)
@@ -111,7 +110,7 @@ func (s *Server) merge(c call, live Object, applied *unstructured.Unstructured) 
 	if err != nil {
 		return nil, err
 	}
-	merged, err := fields.Apply(copyOf(live), applied, c.Manager, c.query.Get("force") == "true")
+	merged, err := fields.Apply(copyOf(live), applied, c.manager, c.query.Get("force") == "true")
 	if err != nil {
 		if _, ok := errors.AsType[*apierrors.StatusError](err); ok {
 			return nil, err
@@ -127,7 +126,7 @@ func (c call) decodeApplied() (*unstructured.Unstructured, error) {
 		return nil, apierrors.NewInvalid(schema.GroupKind{Kind: "PatchOptions"}, "", field.ErrorList{
 			field.Required(field.NewPath("fieldManager"), "is required for apply patch")})
 	}
-	data, err := yaml.ToJSON([]byte(c.Body))
+	data, err := yaml.ToJSON(c.body)
 	if err != nil {
 		return nil, apierrors.NewBadRequest("decoding the applied object: " + err.Error())
 	}
@@ -179,7 +178,7 @@ func (s *Server) manage(c call, live, object Object) (Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return asObject(manager.UpdateNoErrors(live, object, c.Manager)), nil
+	return asObject(manager.UpdateNoErrors(live, object, c.manager)), nil
 }
 
 type defaulter struct{ *Server }

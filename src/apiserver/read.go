@@ -21,13 +21,12 @@ func (s *Server) find(c call) (stored, error) {
 
 // selection says which objects a list or a watch has.
 type selection struct {
-	server    *Server
 	namespace string
 	labels    labels.Selector
 	fields    fields.Selector
 }
 
-func (s *Server) selectionOf(c call) (selection, error) {
+func (c call) selection() (selection, error) {
 	byLabel, err := labels.Parse(c.query.Get("labelSelector"))
 	if err != nil {
 		return selection{}, apierrors.NewBadRequest("labelSelector: " + err.Error())
@@ -36,34 +35,29 @@ func (s *Server) selectionOf(c call) (selection, error) {
 	if err != nil {
 		return selection{}, apierrors.NewBadRequest("fieldSelector: " + err.Error())
 	}
-	offered := s.fieldsOf(c.kind.Object)
+	offered := fieldsOf(c.kind.Object)
 	for _, r := range byField.Requirements() {
 		if _, ok := offered[r.Field]; !ok {
 			return selection{}, apierrors.NewBadRequest("field label not supported: " + r.Field)
 		}
 	}
-	return selection{s, c.Namespace, byLabel, byField}, nil
+	return selection{c.Namespace, byLabel, byField}, nil
 }
 
 func (s selection) has(o stored) bool {
 	return o.Object != nil && (s.namespace == "" || s.namespace == o.GetNamespace()) &&
 		s.labels.Matches(labels.Set(o.GetLabels())) &&
-		(s.fields.Empty() || s.fields.Matches(s.server.fieldsOf(o.Object)))
+		(s.fields.Empty() || s.fields.Matches(fieldsOf(o.Object)))
 }
 
 // fieldsOf returns the fields that a field selector can select.
-func (s *Server) fieldsOf(object Object) fields.Set {
-	set := fields.Set{}
-	if s.options.Fields != nil {
-		set = s.options.Fields(object)
-	}
-	set["metadata.name"], set["metadata.namespace"] = object.GetName(), object.GetNamespace()
-	return set
+func fieldsOf(object Object) fields.Set {
+	return fields.Set{"metadata.name": object.GetName(), "metadata.namespace": object.GetNamespace()}
 }
 
 // serveList answers with all objects at once: it ignores the limit.
 func (s *Server) serveList(c call) (int, []byte, error) {
-	selected, err := s.selectionOf(c)
+	selected, err := c.selection()
 	if err != nil {
 		return 0, nil, err
 	}

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/managedfields"
@@ -34,8 +33,6 @@ type Options struct {
 	Kinds []*Kind
 	// Default sets the defaults of an object that is read. It is optional.
 	Default func(Object)
-	// Fields returns the fields that a field selector can select, without those of all kinds. It is optional.
-	Fields func(Object) fields.Set
 	// React is called after each change, before the client gets its answer. Old is nil if the object is new. It is
 	// optional.
 	React func(objects State, event watch.EventType, object, old Object)
@@ -50,10 +47,8 @@ type Options struct {
 	// NoRequests means that requests of clients are not recorded.
 	NoRequests bool
 
-	// These make the server behave as other versions may: SpecIgnored ignores the spec in requests to the subresource
-	// of the status. Generation counts metadata.generation for all kinds, NoStrategicMerge refuses strategic merge
-	// patches, and NoWatchList refuses watches that begin with all objects.
-	SpecIgnored, Generation, NoStrategicMerge, NoWatchList bool
+	// NoWatchList refuses watches that begin with all objects, as older versions do.
+	NoWatchList bool
 }
 
 // Server is an API server. It is safe for concurrent use.
@@ -70,7 +65,7 @@ type Server struct {
 	alive    map[types.UID]bool // the objects that exist
 	events   history
 	watches  map[*stream]bool
-	requests []*Request
+	requests []Request
 	fault    func(Request) *metav1.Status
 }
 

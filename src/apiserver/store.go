@@ -20,14 +20,8 @@ type stored struct {
 	encoded []byte
 }
 
-// create stores a new object and returns it as the client gets it.
+// create stores a new object, with the metadata that clients do not choose, and returns it as the client gets it.
 func (s *Server) create(k *Kind, object Object) stored {
-	s.complete(k, object)
-	return s.write(k, watch.Added, object)
-}
-
-// complete sets the metadata of a new object that clients do not choose.
-func (s *Server) complete(k *Kind, object Object) {
 	if object.GetUID() == "" {
 		s.uids++
 		object.SetUID(types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012d", s.uids)))
@@ -35,19 +29,14 @@ func (s *Server) complete(k *Kind, object Object) {
 	object.SetCreationTimestamp(metav1.Now().Rfc3339Copy())
 	object.SetDeletionTimestamp(nil)
 	object.SetGeneration(0)
-	if k.Generation || s.options.Generation {
-		object.SetGeneration(1)
-	}
+	return s.write(k, watch.Added, object)
 }
 
 // update replaces an object and returns the new one as the client gets it. An object that is deleted is removed when
 // it has no finalizers any more.
-func (s *Server) update(k *Kind, object, old Object) stored {
+func (s *Server) update(k *Kind, object Object) stored {
 	if object.GetDeletionTimestamp() != nil && len(object.GetFinalizers()) == 0 {
 		return s.write(k, watch.Deleted, object)
-	}
-	if (k.Generation || s.options.Generation) && !sameSpec(k, object, old) {
-		object.SetGeneration(old.GetGeneration() + 1)
 	}
 	return s.write(k, watch.Modified, object)
 }
@@ -60,15 +49,10 @@ func (s *Server) delete(k *Kind, live stored) stored {
 	if len(live.GetFinalizers()) == 0 {
 		return s.write(k, watch.Deleted, copyOf(live.Object))
 	}
-	return s.write(k, watch.Modified, marked(live))
-}
-
-// marked returns an object that is deleted and held.
-func marked(live stored) Object {
 	object, now, grace := copyOf(live.Object), metav1.Now().Rfc3339Copy(), int64(0)
 	object.SetDeletionTimestamp(&now)
 	object.SetDeletionGracePeriodSeconds(&grace)
-	return object
+	return s.write(k, watch.Modified, object)
 }
 
 // write is the only function that changes the stored objects. All who react to the change do so before it returns.
@@ -165,18 +149,6 @@ func withoutTimes(object Object) Object {
 		entries[i].Time = nil
 	}
 	object.SetManagedFields(entries)
-	return object
-}
-
-// sameSpec means that objects differ only in their metadata and status.
-func sameSpec(k *Kind, a, b Object) bool {
-	return bytes.Equal(encode(onlySpec(k, a)), encode(onlySpec(k, b)))
-}
-
-func onlySpec(k *Kind, object Object) Object {
-	object = copyOf(object)
-	copyField(object, k.Object, "ObjectMeta")
-	copyField(object, k.Object, "Status")
 	return object
 }
 

@@ -25,11 +25,14 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Path == reviewPath {
 		return t.review(r, body)
 	}
-	c := t.parse(r, body)
-	entry := t.record(c.Request)
+	c, err := t.parse(r, body)
+	if err != nil {
+		return nil, err
+	}
+	t.record(c.Request)
 	lost, err := t.inject(r.Context(), c.Request)
 	if err != nil && !lost {
-		return t.failed(r, entry, err)
+		return failed(r, err)
 	}
 	code, answer, problem := t.answer(r, c)
 	if problem == nil && lost {
@@ -39,9 +42,8 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if problem != nil {
-		return t.failed(r, entry, problem)
+		return failed(r, problem)
 	}
-	t.finish(entry, code)
 	return response(r, code, answer), nil
 }
 
@@ -53,34 +55,22 @@ func readBody(r *http.Request) ([]byte, error) {
 	return io.ReadAll(r.Body)
 }
 
-func (s *Server) record(r Request) *Request {
+func (s *Server) record(r Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(r.Body) > largeBody {
-		r.Body = ""
-	}
 	if !s.options.NoRequests {
-		s.requests = append(s.requests, &r)
+		s.requests = append(s.requests, r)
 	}
-	return &r
-}
-
-// finish records the status of an answer.
-func (s *Server) finish(entry *Request, code int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	entry.Code = int32(code)
 }
 
 // failed answers with the status of an error. Another error than a status is one of the connection.
-func (s *Server) failed(r *http.Request, entry *Request, err error) (*http.Response, error) {
+func failed(r *http.Request, err error) (*http.Response, error) {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	if !ok {
 		return nil, err
 	}
 	answer := status.ErrStatus
 	answer.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
-	s.finish(entry, int(answer.Code))
 	return response(r, int(answer.Code), io.NopCloser(bytes.NewReader(encode(answer))), retryAfter(answer)...), nil
 }
 
@@ -128,7 +118,7 @@ func (s *Server) check(r *http.Request, c call) error {
 		return refused(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
 			"only application/json is offered, not "+accept)
 	}
-	if len(c.Body) > 0 && !strings.Contains(c.contentType, "json") && c.Verb != "apply" {
+	if len(c.body) > 0 && !strings.Contains(c.contentType, "json") && c.Verb != "apply" {
 		return refused(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
 			"the body must be application/json, not "+c.contentType)
 	}

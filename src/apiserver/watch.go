@@ -29,7 +29,7 @@ type stream struct {
 
 // watch begins a watch. The server is locked.
 func (s *Server) watch(ctx context.Context, c call) (*stream, error) {
-	selected, err := s.selectionOf(c)
+	selected, err := c.selection()
 	if err != nil {
 		return nil, err
 	}

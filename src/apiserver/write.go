@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
@@ -16,7 +15,7 @@ import (
 
 // received returns the object in a request to create or to update it.
 func (s *Server) received(c call) (Object, error) {
-	object, err := s.decode(c, []byte(c.Body))
+	object, err := s.decode(c, c.body)
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
@@ -47,15 +46,9 @@ func (s *Server) insert(c call, object Object) (stored, error) {
 		return stored{}, apierrors.NewAlreadyExists(c.kind.groupResource(), c.Name)
 	}
 	object.SetUID("")
-	if !c.kind.StatusKept {
-		copyField(object, c.kind.Object, "Status")
-	}
+	copyField(object, c.kind.Object, "Status")
 	if err := s.validate(c, object, nil); err != nil {
 		return stored{}, err
-	}
-	if c.dryRun() {
-		s.complete(c.kind, object)
-		return stored{object, encode(object)}, nil
 	}
 	return s.create(c.kind, object), nil
 }
@@ -77,21 +70,15 @@ func (s *Server) serveUpdate(c call) (stored, error) {
 	return s.replace(c, object, live)
 }
 
-// replace updates an object to what a client has sent, and records the client as the manager of what it changes. A
-// change of the spec through the endpoint of the status has no manager.
+// replace updates an object to what a client has sent, and records the client as the manager of what it changes.
 func (s *Server) replace(c call, object Object, live stored) (stored, error) {
-	if s.options.Schemas == nil {
-		return s.store(c, object, live)
-	}
-	managed := copyOf(object)
 	if c.Subresource == "status" {
-		copyField(managed, live.Object, "Spec")
+		copyField(object, live.Object, "Spec")
 	}
-	managed, err := s.manage(c, copyOf(live.Object), managed)
+	managed, err := s.manage(c, copyOf(live.Object), object)
 	if err != nil {
 		return stored{}, err
 	}
-	copyField(managed, object, "Spec")
 	return s.store(c, managed, live)
 }
 
@@ -100,7 +87,7 @@ func (s *Server) store(c call, object Object, live stored) (stored, error) {
 	if err := checkVersion(c, object, live); err != nil {
 		return stored{}, err
 	}
-	s.keepFields(c, object, live)
+	keepFields(c, object, live)
 	if err := s.validate(c, object, live.Object); err != nil {
 		return stored{}, err
 	}
@@ -108,10 +95,7 @@ func (s *Server) store(c call, object Object, live stored) (stored, error) {
 	if live.isSame(object) && !finished {
 		return live, nil
 	}
-	if c.dryRun() {
-		return stored{object, encode(object)}, nil
-	}
-	return s.update(c.kind, object, live.Object), nil
+	return s.update(c.kind, object), nil
 }
 
 func checkVersion(c call, object Object, live stored) error {
@@ -129,13 +113,12 @@ func checkVersion(c call, object Object, live stored) error {
 }
 
 // keepFields undoes the changes that a request cannot make.
-func (s *Server) keepFields(c call, object Object, live stored) {
-	switch {
-	case c.Subresource == "" && !c.kind.StatusKept:
-		copyField(object, live.Object, "Status")
-	case c.Subresource == "status" && (!c.kind.SpecKept || s.options.SpecIgnored):
-		copyField(object, live.Object, "Spec")
+func keepFields(c call, object Object, live stored) {
+	kept := "Status"
+	if c.Subresource == "status" {
+		kept = "Spec"
 	}
+	copyField(object, live.Object, kept)
 	object.SetUID(live.GetUID())
 	object.SetGeneration(live.GetGeneration())
 	object.SetCreationTimestamp(live.GetCreationTimestamp())
@@ -178,7 +161,7 @@ func (s *Server) decode(c call, data []byte) (Object, error) {
 // serveDelete answers with the object if its finalizers hold it, and with a status if it does not exist any more.
 func (s *Server) serveDelete(c call) (int, []byte, error) {
 	var options metav1.DeleteOptions
-	if err := json.Unmarshal([]byte(c.Body+" "), &options); err != nil && c.Body != "" {
+	if err := json.Unmarshal(c.body, &options); err != nil && len(c.body) > 0 {
 		return 0, nil, apierrors.NewBadRequest("decoding DeleteOptions: " + err.Error())
 	}
 	live, err := s.find(c)
@@ -187,9 +170,6 @@ func (s *Server) serveDelete(c call) (int, []byte, error) {
 	}
 	if err := checkPreconditions(c, options.Preconditions, live); err != nil {
 		return 0, nil, err
-	}
-	if c.dryRun() || slices.Contains(options.DryRun, metav1.DryRunAll) {
-		return http.StatusOK, encode(marked(live)), nil
 	}
 	deleted := s.delete(c.kind, live)
 	if len(deleted.GetFinalizers()) > 0 {

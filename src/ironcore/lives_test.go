@@ -121,9 +121,8 @@ type lifeCluster struct {
 // interfaces of deleted machines would stay.
 func (f life) clusters(t *testing.T, d *dice) []*lifeCluster {
 	t.Helper()
-	chance := func() bool { return d.IntN(4) == 0 }
-	view := newUserViewOf(t, d.IntN(2) == 0, simulator.Options{SpecIgnored: chance(), Generation: chance(),
-		NoStrategicMerge: chance(), NoWatchList: chance(), Routing: time.Duration(d.IntN(3)) * time.Second})
+	view := newUserViewOf(t, d.IntN(2) == 0, simulator.Options{NoWatchList: d.IntN(4) == 0,
+		Routing: time.Duration(d.IntN(3)) * time.Second})
 	var clusters []*lifeCluster
 	for i, letters := range []string{"abcdef", "uvwxyz"} {
 		config := testConfig()

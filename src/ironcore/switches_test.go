@@ -10,13 +10,9 @@ import (
 // switches are how servers of other versions may behave in place of the default, which is that of IronCore v0.5.0.
 func switches() map[string]simulator.Options {
 	return map[string]simulator.Options{
-		"NoGC":             {NoGC: true},
-		"SpecIgnored":      {SpecIgnored: true},
-		"Generation":       {Generation: true},
-		"NoStrategicMerge": {NoStrategicMerge: true},
-		"NoWatchList":      {NoWatchList: true},
-		"all": {NoGC: true, SpecIgnored: true, Generation: true, NoStrategicMerge: true,
-			NoWatchList: true},
+		"NoGC":        {NoGC: true},
+		"NoWatchList": {NoWatchList: true},
+		"all":         {NoGC: true, NoWatchList: true},
 	}
 }
 

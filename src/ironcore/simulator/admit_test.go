@@ -5,14 +5,12 @@ import (
 	"testing"
 
 	commonv1alpha1 "github.com/ironcore-dev/ironcore/api/common/v1alpha1"
-	computev1alpha1 "github.com/ironcore-dev/ironcore/api/compute/v1alpha1"
 	ipamv1alpha1 "github.com/ironcore-dev/ironcore/api/ipam/v1alpha1"
 	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 )
 
 // wantInvalid checks that an error is one of validation that contains a text; "" means no error.
@@ -61,12 +59,7 @@ func source(source networkingv1alpha1.IPSource) func(*networkingv1alpha1.LoadBal
 	}
 }
 
-func ports(ports ...networkingv1alpha1.LoadBalancerPort) func(*networkingv1alpha1.LoadBalancer) {
-	return func(lb *networkingv1alpha1.LoadBalancer) { lb.Spec.Ports = ports }
-}
-
 func TestLoadBalancerIsValidated(t *testing.T) {
-	tcp, udp, unknown := corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.Protocol("FOO")
 	for name, test := range map[string]struct {
 		change  func(*networkingv1alpha1.LoadBalancer)
 		problem string
@@ -93,16 +86,6 @@ func TestLoadBalancerIsValidated(t *testing.T) {
 		"prefix without a parent": {problem: "spec.prefix: Required", change: source(
 			networkingv1alpha1.IPSource{Ephemeral: &networkingv1alpha1.EphemeralPrefixSource{
 				PrefixTemplate: &ipamv1alpha1.PrefixTemplateSpec{}}})},
-		"the first port is not checked": {change: ports(networkingv1alpha1.LoadBalancerPort{Protocol: &unknown})},
-		"the second port is checked": {problem: "spec.ports[1].protocol", change: ports(
-			networkingv1alpha1.LoadBalancerPort{Protocol: &unknown, Port: 1},
-			networkingv1alpha1.LoadBalancerPort{Protocol: &unknown, Port: 2})},
-		"a port twice": {problem: "spec.ports[1]", change: ports(
-			networkingv1alpha1.LoadBalancerPort{Port: 80, EndPort: ptr.To[int32](90)},
-			networkingv1alpha1.LoadBalancerPort{Protocol: &tcp, Port: 85})},
-		"a port of two protocols": {change: ports(
-			networkingv1alpha1.LoadBalancerPort{Port: 80},
-			networkingv1alpha1.LoadBalancerPort{Protocol: &udp, Port: 80})},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, Options{})
@@ -139,17 +122,11 @@ func TestLoadBalancerDefaultsAndChanges(t *testing.T) {
 
 func TestNetworkInterfaceIsValidated(t *testing.T) {
 	for name, test := range map[string]struct{ patch, problem string }{
-		"network":          {`{"spec":{"networkRef":{"name":"other"}}}`, "spec: Forbidden"},
-		"families":         {`{"spec":{"ipFamilies":["IPv6"],"ips":[{"value":"fd00::1"}]}}`, "spec: Forbidden"},
-		"attributes":       {`{"spec":{"attributes":{"a":"b"}}}`, "spec: Forbidden"},
-		"counts":           {`{"spec":{"ips":[]}}`, "spec.ips"},
 		"empty prefix":     {`{"spec":{"prefixes":[{}]}}`, "spec.prefixes[0]: Invalid"},
 		"same prefix":      {`{"spec":{"prefixes":[{"value":"10.1.0.0/24"},{"value":"10.1.0.0/24"}]}}`, ""},
-		"other address":    {`{"spec":{"ips":[{"value":"10.0.0.9"}]}}`, ""},
 		"label":            {`{"metadata":{"labels":{"kubernetes.io/cluster":"c"}}}`, ""},
 		"malformed":        {`{"spec":{"ips":[{"value":"10.0.0"}]}}`, "ParseAddr"},
 		"unknown is fine":  {`{"spec":{"unknown":1}}`, ""},
-		"other provider":   {`{"spec":{"providerID":"x"}}`, ""},
 		"ephemeral prefix": {`{"spec":{"prefixes":[{"ephemeral":{"prefixTemplate":{"spec":{}}}}]}}`, "ipFamily"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -158,29 +135,6 @@ func TestNetworkInterfaceIsValidated(t *testing.T) {
 			_, err := r.patch(types.MergePatchType, test.patch)
 			wantInvalid(t, err, test.problem)
 		})
-	}
-}
-
-func TestMachineIsValidated(t *testing.T) {
-	r := newRig(t, Options{})
-	created, err := r.clients.Machines.Create(t.Context(), &computev1alpha1.Machine{
-		ObjectMeta: metav1.ObjectMeta{Name: "m"},
-		Spec:       computev1alpha1.MachineSpec{MachineClassRef: corev1.LocalObjectReference{Name: "class"}},
-		Status:     computev1alpha1.MachineStatus{MachineID: "kept"},
-	}, metav1.CreateOptions{})
-	wantInvalid(t, err, "")
-	want(t, "power", created.Spec.Power, computev1alpha1.PowerOn)
-	want(t, "state", created.Status.State, computev1alpha1.MachineStatePending)
-	want(t, "status", created.Status.MachineID, "kept")
-	for _, step := range []struct{ patch, problem string }{
-		{`{"spec":{"machinePoolRef":{"name":"p"}}}`, ""},
-		{`{"spec":{"machinePoolRef":{"name":"q"}}}`, "spec.machinePoolRef"},
-		{`{"spec":{"machineClassRef":{"name":"q"}}}`, "spec.machineClassRef"},
-		{`{"spec":{"networkInterfaces":[{"name":"a"}]}}`, "spec.networkInterface[0]: Invalid"},
-	} {
-		_, err := r.clients.Machines.Patch(t.Context(), "m", types.MergePatchType, []byte(step.patch),
-			metav1.PatchOptions{})
-		wantInvalid(t, err, step.problem)
 	}
 }
 

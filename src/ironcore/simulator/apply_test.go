@@ -5,17 +5,13 @@ import (
 	"strings"
 	"testing"
 
-	computev1alpha1 "github.com/ironcore-dev/ironcore/api/compute/v1alpha1"
 	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
-	computeapply "github.com/ironcore-dev/ironcore/client-go/applyconfigurations/compute/v1alpha1"
 	applyv1alpha1 "github.com/ironcore-dev/ironcore/client-go/applyconfigurations/networking/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	metaapply "k8s.io/client-go/applyconfigurations/meta/v1"
-
-	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/simulator/role"
 )
 
 func (r *rig) apply(manager string, force bool, port int32) (*networkingv1alpha1.LoadBalancer, error) {
@@ -134,25 +130,4 @@ func TestApplyOfVersion(t *testing.T) {
 	_, err = r.clients.LoadBalancers.Apply(t.Context(), applied(81).WithResourceVersion(live.ResourceVersion),
 		metav1.ApplyOptions{FieldManager: "one"})
 	want(t, "error", err, nil)
-}
-
-func TestApplyMergesLists(t *testing.T) {
-	r := newRig(t, Options{})
-	r.addMachine("a", "10.0.0.1")
-	r.createBalancer("lb", unchanged)
-	second := computeapply.NetworkInterface().WithName("second").
-		WithNetworkInterfaceRef(corev1.LocalObjectReference{Name: "nic"})
-	spec := computeapply.MachineSpec().WithNetworkInterfaces(second)
-	_, err := r.clients.Machines.Apply(t.Context(), computeapply.Machine("a", "shoot").WithSpec(spec),
-		metav1.ApplyOptions{FieldManager: "one"})
-	want(t, "error", err, nil)
-	m, _ := r.Machine("a")
-	want(t, "entries", len(m.Spec.NetworkInterfaces), 2)
-	want(t, "kept", m.Status.State, computev1alpha1.MachineStateRunning)
-	_, err = r.clients.LoadBalancers.Apply(t.Context(),
-		applyv1alpha1.LoadBalancer("lb", "shoot").WithFinalizers("example.com/x"),
-		metav1.ApplyOptions{FieldManager: "one"})
-	want(t, "error", err, nil)
-	lb, _ := r.LoadBalancer("lb")
-	want(t, "finalizers", strings.Join(lb.Finalizers, " "), role.BalancerFinalizer+" example.com/x")
 }

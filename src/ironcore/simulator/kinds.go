@@ -14,24 +14,19 @@ func kinds() []*apiserver.Kind {
 	label, subdomain := apivalidation.NameIsDNSLabel, apivalidation.NameIsDNSSubdomain
 	return []*apiserver.Kind{{
 		GroupVersionKind: compute.WithKind("Machine"), Resource: "machines", ValidName: label,
-		HasStatus: true, StatusKept: true,
-		Object: &computev1alpha1.Machine{}, Admit: typed(admitMachine),
+		HasStatus: true, Object: &computev1alpha1.Machine{},
 	}, {
 		GroupVersionKind: compute.WithKind("MachinePool"), Resource: "machinepools", ValidName: subdomain,
-		Cluster: true, HasStatus: true, Generation: true,
-		Object: &computev1alpha1.MachinePool{}, Admit: typed(admitMachinePool),
+		Cluster: true, HasStatus: true, Object: &computev1alpha1.MachinePool{},
 	}, {
 		GroupVersionKind: networking.WithKind("Network"), Resource: "networks", ValidName: subdomain,
-		HasStatus: true, Generation: true,
-		Object: &networkingv1alpha1.Network{}, Admit: typed(admitNetwork),
+		HasStatus: true, Object: &networkingv1alpha1.Network{},
 	}, {
 		GroupVersionKind: networking.WithKind("NetworkInterface"), Resource: "networkinterfaces", ValidName: subdomain,
-		HasStatus: true, StatusKept: true,
-		Object: &networkingv1alpha1.NetworkInterface{}, Admit: typed(admitNetworkInterface),
+		HasStatus: true, Object: &networkingv1alpha1.NetworkInterface{}, Admit: typed(admitNetworkInterface),
 	}, {
 		GroupVersionKind: networking.WithKind("LoadBalancer"), Resource: "loadbalancers", ValidName: label,
-		HasStatus: true, SpecKept: true,
-		Object: &networkingv1alpha1.LoadBalancer{}, Admit: typed(admitLoadBalancer),
+		HasStatus: true, Object: &networkingv1alpha1.LoadBalancer{}, Admit: typed(admitLoadBalancer),
 	}, {
 		GroupVersionKind: networking.WithKind("LoadBalancerRouting"), Resource: "loadbalancerroutings",
 		ValidName: subdomain,

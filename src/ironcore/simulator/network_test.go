@@ -277,17 +277,3 @@ func TestGarbageCollection(t *testing.T) {
 		want(t, "routing is kept", len(r.LoadBalancerRoutings()) == 1, keep)
 	}
 }
-
-// TestNetworkInUse: a deleted Network stays until nothing uses it.
-func TestNetworkInUse(t *testing.T) {
-	r := newRig(t, Options{})
-	r.addMachine("a", "10.0.0.1")
-	r.createBalancer("lb", unchanged)
-	r.Delete("Network", "net")
-	r.DeleteMachine("a")
-	_, exists := r.Network("net")
-	want(t, "exists while a load balancer uses it", exists, true)
-	r.Delete("LoadBalancer", "lb")
-	_, exists = r.Network("net")
-	want(t, "exists when nothing uses it", exists, false)
-}

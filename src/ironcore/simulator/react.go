@@ -2,7 +2,6 @@ package simulator
 
 import (
 	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/apiserver"
@@ -11,10 +10,7 @@ import (
 // react lets IronCore's controllers and the network provider react to a change. Old is nil if the object is new.
 func (n *network) react(objects apiserver.State, event watch.EventType, object, old Object) {
 	switch o := object.(type) {
-	case *networkingv1alpha1.Network:
-		protectNetwork(objects, apiserver.NameOf(o))
 	case *networkingv1alpha1.LoadBalancer:
-		protectNetwork(objects, types.NamespacedName{Namespace: o.Namespace, Name: o.Spec.NetworkRef.Name})
 		if event == watch.Deleted {
 			n.pool.Release(o.UID, nil)
 			delete(n.prefixes, o.UID)
@@ -24,7 +20,6 @@ func (n *network) react(objects apiserver.State, event watch.EventType, object, 
 		n.provisionBalancer(objects, o)
 		n.route(objects, apiserver.NameOf(o))
 	case *networkingv1alpha1.NetworkInterface:
-		protectNetwork(objects, types.NamespacedName{Namespace: o.Namespace, Name: o.Spec.NetworkRef.Name})
 		if event != watch.Deleted {
 			n.provisionInterface(objects, o)
 		}

@@ -6,8 +6,8 @@
 //	server.AddMachine(simulator.Machine{Name: "a", Addresses: []netip.Addr{netip.MustParseAddr("10.0.0.1")}})
 //	clients, err := client.New(server.Config(), "shoot")
 //
-// By default it answers as the API server of IronCore v0.5.0 does: a test sends the same requests to both
-// (ci/slow/ironcore).
+// By default it answers what the program sends as the API server of IronCore v0.5.0 does: a test sends the same requests
+// to both (ci/slow/ironcore). It validates the addresses and prefixes that the program writes, and what cannot change.
 package simulator
 
 import (
@@ -42,10 +42,8 @@ type Options struct {
 	// NoGC means that no garbage is collected: a LoadBalancerRouting stays when its load balancer is gone.
 	NoGC bool
 
-	// These make the server behave as other versions may: SpecIgnored ignores the spec in requests to the subresource
-	// of the status. Generation counts metadata.generation for all kinds, NoStrategicMerge refuses strategic merge
-	// patches, and NoWatchList refuses watches that begin with all objects.
-	SpecIgnored, Generation, NoStrategicMerge, NoWatchList bool
+	// NoWatchList refuses watches that begin with all objects, as older versions do.
+	NoWatchList bool
 }
 
 // Simulator is an API server. It is safe for concurrent use.
@@ -79,10 +77,8 @@ func New(options Options) *Simulator {
 	}
 	network := newNetwork(options)
 	s := &Simulator{options: options, network: network, Server: apiserver.New(apiserver.Options{
-		Kinds: kinds(), Default: setDefaults, Fields: fieldsOf, React: network.react,
-		Scheme: scheme.Scheme, Schemas: schemas,
-		NoGC: options.NoGC, SpecIgnored: options.SpecIgnored, Generation: options.Generation,
-		NoStrategicMerge: options.NoStrategicMerge, NoWatchList: options.NoWatchList,
+		Kinds: kinds(), Default: setDefaults, React: network.react, Scheme: scheme.Scheme, Schemas: schemas,
+		NoGC: options.NoGC, NoWatchList: options.NoWatchList,
 	})}
 	if options.Network != "" {
 		s.Add(&networkingv1alpha1.Network{

@@ -106,7 +106,6 @@ func TestMachineIsComplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, "zone", pool.Labels["topology.ironcore.dev/zone"], "z1")
-	want(t, "reads", r.Reads(), 3)
 	want(t, "writes", len(r.Writes()), 0)
 	r.DeleteMachine("a")
 	_, err = r.clients.NetworkInterfaces.Get(t.Context(), "a-primary", metav1.GetOptions{})
@@ -118,7 +117,6 @@ func TestLoadBalancerLivesLater(t *testing.T) {
 		r := newRig(t, Options{Provision: 3 * time.Second, Deletion: 2 * time.Second})
 		created := r.createBalancer("lb", unchanged)
 		want(t, "addresses at first", len(created.Status.IPs), 0)
-		want(t, "generation", created.Generation, 0)
 		pass(4 * time.Second)
 		lb, _ := r.LoadBalancer("lb")
 		if len(lb.Status.IPs) != 2 {

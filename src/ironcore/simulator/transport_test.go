@@ -1,18 +1,14 @@
 package simulator
 
 import (
-	"context"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
-
-	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
 )
 
 const (
@@ -63,50 +59,8 @@ func TestHTTP(t *testing.T) {
 			body, _ := io.ReadAll(response.Body)
 			response.Body.Close()
 			want(t, "code of "+string(body), response.StatusCode, test.code)
-			requests := r.Requests()
-			want(t, "recorded code", requests[len(requests)-1].Code, int32(test.code))
 		})
 	}
-}
-
-func TestListSelectsObjects(t *testing.T) {
-	r := newRig(t, Options{})
-	for _, name := range []string{"b", "a", "c"} {
-		r.createBalancer(name, func(lb *networkingv1alpha1.LoadBalancer) {
-			lb.Labels = map[string]string{"name": name}
-		})
-	}
-	list, err := r.clients.LoadBalancers.List(t.Context(), metav1.ListOptions{LabelSelector: "name!=b"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want(t, "names", list.Items[0].Name+list.Items[1].Name, "ac")
-	want(t, "length", len(list.Items), 2)
-	want(t, "reads", r.Reads(), 1)
-}
-
-func TestWatchSelectsObjects(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{})
-		r.addMachine("a", "10.0.0.1")
-		ctx, cancel := context.WithCancel(t.Context())
-		options := metav1.ListOptions{LabelSelector: "test=1", ResourceVersion: "1"}
-		w, err := r.clients.NetworkInterfaces.Watch(ctx, options)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, step := range []struct {
-			label string
-			event watch.EventType
-		}{{"1", watch.Added}, {"2", watch.Deleted}, {"1", watch.Added}} {
-			r.setLabel("a-primary", step.label)
-			event := <-w.ResultChan()
-			want(t, "event of "+step.label, event.Type, step.event)
-		}
-		cancel()
-		_, ok := <-w.ResultChan()
-		want(t, "open", ok, false)
-	})
 }
 
 func TestExpiredWatch(t *testing.T) {

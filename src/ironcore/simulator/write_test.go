@@ -41,20 +41,6 @@ func TestPatches(t *testing.T) {
 	want(t, "first write", r.Writes()[0], "patch networkinterfaces/a-primary")
 }
 
-func TestStrategicMergePatch(t *testing.T) {
-	for _, refused := range []bool{false, true} {
-		r := newRig(t, Options{NoStrategicMerge: refused})
-		r.addMachine("a", "10.0.0.1")
-		patch := []byte(`{"spec":{"networkInterfaces":[{"name":"b","networkInterfaceRef":{"name":"nic"}}]}}`)
-		m, err := r.clients.Machines.Patch(t.Context(), "a", types.StrategicMergePatchType, patch,
-			metav1.PatchOptions{})
-		want(t, "refused", apierrors.IsUnsupportedMediaType(err), refused)
-		if !refused {
-			want(t, "entries", len(m.Spec.NetworkInterfaces), 2)
-		}
-	}
-}
-
 func TestUpdates(t *testing.T) {
 	r := newRig(t, Options{})
 	created := r.createBalancer("lb", unchanged)
@@ -79,22 +65,6 @@ func TestUpdates(t *testing.T) {
 	want(t, "version of the same", same.ResourceVersion, updated.ResourceVersion)
 	_, err = r.clients.LoadBalancers.Create(t.Context(), balancer("lb"), metav1.CreateOptions{})
 	want(t, "created twice", apierrors.IsAlreadyExists(err), true)
-	_, err = r.clients.LoadBalancers.Create(t.Context(), balancer("dry"), metav1.CreateOptions{DryRun: []string{"All"}})
-	want(t, "error of a dry run", err, nil)
-	want(t, "load balancers", len(r.LoadBalancers()), 1)
-}
-
-func TestStatus(t *testing.T) {
-	r := newRig(t, Options{})
-	r.addMachine("a", "10.0.0.1")
-	r.createBalancer("lb", unchanged)
-	patch := []byte(`{"status":{"ips":["1.1.1.1"]},"spec":{"ports":[{"port":82}]}}`)
-	lb, err := r.clients.LoadBalancers.Patch(t.Context(), "lb", types.MergePatchType, patch, metav1.PatchOptions{})
-	want(t, "error", err, nil)
-	want(t, "address of the load balancer", lb.Status.IPs[0].String(), "192.0.2.1")
-	nic, err := r.patch(types.MergePatchType, `{"status":{"ips":["1.1.1.1"]}}`)
-	want(t, "error", err, nil)
-	want(t, "address of the interface", nic.Status.IPs[0].String(), "1.1.1.1")
 }
 
 func TestStatusSubresource(t *testing.T) {
@@ -107,7 +77,7 @@ func TestStatusSubresource(t *testing.T) {
 	updated, err := r.clients.LoadBalancers.UpdateStatus(t.Context(), lb, metav1.UpdateOptions{})
 	want(t, "error", err, nil)
 	want(t, "address", updated.Status.IPs[0].String(), "1.1.1.1")
-	want(t, "port", updated.Spec.Ports[0].Port, 99)
+	want(t, "port is kept", updated.Spec.Ports[0].Port, 80)
 	want(t, "write", r.Writes()[1], "update loadbalancers/lb/status")
 	nic, _ := r.NetworkInterface("a-primary")
 	nic.Spec.ProviderID, nic.Status.State = "x", networkingv1alpha1.NetworkInterfaceStateError
@@ -115,22 +85,6 @@ func TestStatusSubresource(t *testing.T) {
 	want(t, "error", err, nil)
 	want(t, "state", changed.Status.State, networkingv1alpha1.NetworkInterfaceStateError)
 	want(t, "provider ID is kept", changed.Spec.ProviderID != "x", true)
-}
-
-func TestGeneration(t *testing.T) {
-	for _, all := range []bool{false, true} {
-		r := newRig(t, Options{Generation: all})
-		r.createBalancer("lb", unchanged)
-		r.ChangeLoadBalancer("lb", func(lb *networkingv1alpha1.LoadBalancer) { lb.Spec.Ports[0].Port = 90 })
-		r.ChangeNetwork("net", func(n *networkingv1alpha1.Network) { n.Labels = map[string]string{"a": "b"} })
-		lb, _ := r.LoadBalancer("lb")
-		want(t, "load balancer", lb.Generation, map[bool]int64{true: 2}[all])
-		n, _ := r.Network("net")
-		want(t, "network", n.Generation, 1)
-		r.ChangeNetwork("net", func(n *networkingv1alpha1.Network) { n.Spec.ProviderID = "x" })
-		n, _ = r.Network("net")
-		want(t, "network", n.Generation, 2)
-	}
 }
 
 func TestDeletion(t *testing.T) {

@@ -16,23 +16,6 @@ func InterfaceName(machine *computev1alpha1.Machine, entry computev1alpha1.Netwo
 	return machine.Name + "-" + entry.Name
 }
 
-// EphemeralInterface returns the network interface that is generated for an entry of a machine; nil if the entry refers
-// to one.
-func EphemeralInterface(machine *computev1alpha1.Machine,
-	entry computev1alpha1.NetworkInterface) *networkingv1alpha1.NetworkInterface {
-	if entry.Ephemeral == nil || entry.Ephemeral.NetworkInterfaceTemplate == nil {
-		return nil
-	}
-	template := entry.Ephemeral.NetworkInterfaceTemplate.DeepCopy()
-	nic := &networkingv1alpha1.NetworkInterface{ObjectMeta: metav1.ObjectMeta{
-		Namespace: machine.Namespace, Name: InterfaceName(machine, entry),
-		Labels: template.Labels, Annotations: template.Annotations,
-	}, Spec: template.Spec}
-	MarkGenerated(nic, machine)
-	nic.Spec.MachineRef = commonv1alpha1.NewLocalObjUIDRef(machine)
-	return nic
-}
-
 // MarkGenerated marks an object as one that IronCore generates for a machine.
 func MarkGenerated(nic *networkingv1alpha1.NetworkInterface, machine *computev1alpha1.Machine) {
 	metav1.SetMetaDataAnnotation(&nic.ObjectMeta, commonv1alpha1.EphemeralManagedByAnnotation,

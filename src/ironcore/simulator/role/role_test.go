@@ -113,21 +113,11 @@ func TestInterfaceOfMachine(t *testing.T) {
 			NetworkInterfaces: []computev1alpha1.NetworkInterface{
 				{Name: "first"}, {Name: "second"},
 			}}}
-	machine.Spec.NetworkInterfaces[0].Ephemeral = &computev1alpha1.EphemeralNetworkInterfaceSource{
-		NetworkInterfaceTemplate: &networkingv1alpha1.NetworkInterfaceTemplateSpec{
-			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"a": "b"}}}}
 	machine.Spec.NetworkInterfaces[1].NetworkInterfaceRef = &corev1.LocalObjectReference{Name: "other"}
-	nic := EphemeralInterface(machine, machine.Spec.NetworkInterfaces[0])
-	want(t, "name", nic.Name, "a-first")
-	want(t, "label", nic.Labels["a"], "b")
-	want(t, "machine", *nic.Spec.MachineRef, commonv1alpha1.LocalUIDReference{Name: "a", UID: "u"})
-	want(t, "controller", metav1.GetControllerOf(nic).UID, "u")
-	want(t, "referenced", EphemeralInterface(machine, machine.Spec.NetworkInterfaces[1]), nil)
 	Running(machine, "test")
 	want(t, "state", machine.Status.State, computev1alpha1.MachineStateShutdown)
 	want(t, "handle", machine.Status.NetworkInterfaces[0].Handle, "test://a-first")
 	want(t, "reference", machine.Status.NetworkInterfaces[1].NetworkInterfaceRef.Name, "other")
-	want(t, "provider ID", ProviderID(nic, "pool"), "ironcore-net://shoot/a-first/pool/")
 }
 
 // TestRouting: only available network interfaces with the labels, in the same network, are destinations.
