@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	metaapply "k8s.io/client-go/applyconfigurations/meta/v1"
 )
 
@@ -60,74 +59,4 @@ func wantConflict(t *testing.T, err error, manager, field string) {
 	cause := status.ErrStatus.Details.Causes[0]
 	want(t, "manager in "+cause.Message, strings.Contains(cause.Message, `"`+manager+`"`), true)
 	want(t, "field", cause.Field, field)
-}
-
-func TestHandOver(t *testing.T) {
-	r := newRig(t, Options{})
-	_, err := r.apply("old", true, 80)
-	want(t, "error", err, nil)
-	before, _ := r.LoadBalancer("lb")
-	_, err = r.apply("new", false, 80)
-	want(t, "error of the same values", err, nil)
-	after, _ := r.LoadBalancer("lb")
-	want(t, "managers", len(after.ManagedFields), 2)
-	want(t, "address", after.Status.IPs[0], before.Status.IPs[0])
-	_, err = r.clients.LoadBalancers.Apply(t.Context(), applyv1alpha1.LoadBalancer("lb", "shoot"),
-		metav1.ApplyOptions{FieldManager: "old"})
-	want(t, "error when the old manager leaves", err, nil)
-	after, _ = r.LoadBalancer("lb")
-	want(t, "port", after.Spec.Ports[0].Port, 80)
-	_, err = r.apply("new", false, 81)
-	want(t, "error without another manager", err, nil)
-}
-
-// TestApplyOfFieldSetBack: who has changed a field by an update stays its only manager when the former value is back,
-// and another manager that applies this value becomes the second one. The real API server answers "conflict with ...".
-func TestApplyOfFieldSetBack(t *testing.T) {
-	r := newRig(t, Options{})
-	_, err := r.apply("one", false, 80)
-	want(t, "error", err, nil)
-	for _, port := range []string{"8080", "80"} {
-		_, err = r.clients.LoadBalancers.Patch(t.Context(), "lb", types.MergePatchType,
-			[]byte(`{"spec":{"ports":[{"port":`+port+`}]}}`), metav1.PatchOptions{FieldManager: "kubectl-edit"})
-		want(t, "error", err, nil)
-	}
-	_, err = r.apply("one", false, 81)
-	wantConflict(t, err, "kubectl-edit", ".spec.ports")
-	_, err = r.apply("one", false, 80)
-	want(t, "error of the same value", err, nil)
-	_, err = r.apply("one", false, 81)
-	wantConflict(t, err, "kubectl-edit", ".spec.ports")
-	_, err = r.apply("one", true, 81)
-	want(t, "error with force", err, nil)
-	_, err = r.apply("one", false, 82)
-	want(t, "error of the only manager", err, nil)
-}
-
-// TestApplyWithoutManagedFields: the fields of an object without managed fields belong to "before-first-apply", as the
-// real API server answers.
-func TestApplyWithoutManagedFields(t *testing.T) {
-	r := newRig(t, Options{})
-	_, err := r.apply("one", false, 80)
-	want(t, "error", err, nil)
-	r.ChangeLoadBalancer("lb", func(lb *networkingv1alpha1.LoadBalancer) { lb.ManagedFields = nil })
-	_, err = r.apply("one", false, 81)
-	wantConflict(t, err, "before-first-apply", ".spec.ports")
-	_, err = r.apply("one", true, 81)
-	want(t, "error with force", err, nil)
-	_, err = r.apply("one", false, 82)
-	want(t, "error of the only manager", err, nil)
-}
-
-func TestApplyOfVersion(t *testing.T) {
-	r := newRig(t, Options{})
-	_, err := r.apply("one", false, 80)
-	want(t, "error", err, nil)
-	_, err = r.clients.LoadBalancers.Apply(t.Context(), applied(81).WithResourceVersion("1"),
-		metav1.ApplyOptions{FieldManager: "one"})
-	want(t, "conflict", apierrors.IsConflict(err), true)
-	live, _ := r.LoadBalancer("lb")
-	_, err = r.clients.LoadBalancers.Apply(t.Context(), applied(81).WithResourceVersion(live.ResourceVersion),
-		metav1.ApplyOptions{FieldManager: "one"})
-	want(t, "error", err, nil)
 }

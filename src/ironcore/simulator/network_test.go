@@ -53,29 +53,6 @@ func TestAddresses(t *testing.T) {
 	want(t, "created again", r.addresses("public"), "192.0.2.2 2001:db8::2 ")
 }
 
-// TestTypeIsImmutable: IronCore accepts another type, and the network refuses it for ever. The address stays, and what
-// changes later is not carried out. IPAM frees an internal address all the same, and allocates it again.
-func TestTypeIsImmutable(t *testing.T) {
-	r := newRig(t, Options{})
-	r.createBalancer("lb", internal(corev1.IPv4Protocol))
-	want(t, "address", r.addresses("lb"), "10.250.0.1 ")
-	r.ChangeLoadBalancer("lb", func(lb *networkingv1alpha1.LoadBalancer) {
-		lb.Spec.Type, lb.Spec.IPs = networkingv1alpha1.LoadBalancerTypePublic, nil
-	})
-	r.ChangeLoadBalancer("lb", func(lb *networkingv1alpha1.LoadBalancer) { lb.Spec.Ports[0].Port = 8080 })
-	want(t, "address after a change of the type", r.addresses("lb"), "10.250.0.1 ")
-	carried, all := r.CarriedOut("lb")
-	want(t, "type", carried.Type, networkingv1alpha1.LoadBalancerTypeInternal)
-	want(t, "port", carried.Ports[0].Port, 80)
-	want(t, "everything is carried out", all, false)
-	r.createBalancer("other", internal(corev1.IPv4Protocol))
-	want(t, "the next internal one", r.addresses("other"), "10.250.0.1 ")
-	r.ChangeLoadBalancer("lb", internal(corev1.IPv4Protocol))
-	carried, all = r.CarriedOut("lb")
-	want(t, "port after the type is set back", carried.Ports[0].Port, 8080)
-	want(t, "everything is carried out again", all, true)
-}
-
 // TestAddressOfADeletedLoadBalancer: an address stays in use as long as a finalizer keeps its load balancer.
 func TestAddressOfADeletedLoadBalancer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -193,30 +170,6 @@ func TestRoutingOfSelector(t *testing.T) {
 	want(t, "requests of clients", len(r.Requests()), 1)
 }
 
-// TestRoutingStopsWithoutSelector: a change of a network interface reaches no load balancer as long as one in the
-// network has no selector, as in enqueueByNetworkInterface of ironcore v0.5.0. A change of the load balancer itself is
-// carried out.
-func TestRoutingStopsWithoutSelector(t *testing.T) {
-	r := newRig(t, Options{})
-	labels := map[string]string{"cluster": "x"}
-	r.createBalancer("lb", func(lb *networkingv1alpha1.LoadBalancer) {
-		lb.Spec.NetworkInterfaceSelector = &metav1.LabelSelector{MatchLabels: labels}
-	})
-	r.createBalancer("without", unchanged)
-	r.AddMachine(Machine{Name: "a", Labels: labels, Addresses: []netip.Addr{parse(r, "10.0.0.1")}})
-	want(t, "without selector", r.targets("without")[0], "missing")
-	want(t, "targets beside one without selector", len(r.targets("lb")), 0)
-	r.ChangeLoadBalancer("lb", func(lb *networkingv1alpha1.LoadBalancer) {
-		lb.Annotations = map[string]string{"touched": "yes"}
-	})
-	want(t, "targets after a change of the load balancer", len(r.targets("lb")), 1)
-	r.ChangeLoadBalancer("without", func(lb *networkingv1alpha1.LoadBalancer) {
-		lb.Spec.NetworkInterfaceSelector = contradiction()
-	})
-	r.AddMachine(Machine{Name: "b", Labels: labels, Addresses: []netip.Addr{parse(r, "10.0.0.2")}})
-	want(t, "targets beside one that selects nothing", len(r.targets("lb")), 2)
-}
-
 // contradiction selects nothing.
 func contradiction() *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
@@ -261,19 +214,4 @@ func TestRoutingKeepsDestinationsOfOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, "after the deletion of the routing", strings.Join(r.targets("lb"), ","), "a-primary 10.0.0.1")
-}
-
-func TestGarbageCollection(t *testing.T) {
-	for _, keep := range []bool{false, true} {
-		r := newRig(t, Options{NoGC: keep})
-		r.createBalancer("lb", func(lb *networkingv1alpha1.LoadBalancer) {
-			lb.Spec.NetworkInterfaceSelector = &metav1.LabelSelector{}
-		})
-		want(t, "routing", len(r.LoadBalancerRoutings()), 1)
-		if err := r.clients.LoadBalancers.Delete(t.Context(), "lb", metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		want(t, "load balancers", len(r.LoadBalancers()), 0)
-		want(t, "routing is kept", len(r.LoadBalancerRoutings()) == 1, keep)
-	}
 }

@@ -134,17 +134,3 @@ func TestLoadBalancerLivesLater(t *testing.T) {
 		want(t, "exists", ok, false)
 	})
 }
-
-func TestProvisionBeginsAnew(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Options{Provision: 10 * time.Second})
-		r.createBalancer("lb", unchanged)
-		pass(9 * time.Second)
-		r.Delete("LoadBalancer", "lb")
-		r.createBalancer("lb", unchanged)
-		pass(9 * time.Second)
-		want(t, "too early", r.addresses("lb"), "")
-		pass(2 * time.Second)
-		want(t, "addresses", r.addresses("lb"), "192.0.2.2 2001:db8::2 ")
-	})
-}

@@ -5,10 +5,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
 )
 
 const (
@@ -61,17 +57,4 @@ func TestHTTP(t *testing.T) {
 			want(t, "code of "+string(body), response.StatusCode, test.code)
 		})
 	}
-}
-
-func TestExpiredWatch(t *testing.T) {
-	r := newRig(t, Options{})
-	r.addMachine("a", "10.0.0.1")
-	r.ExpireWatches()
-	w, err := r.clients.NetworkInterfaces.Watch(t.Context(), metav1.ListOptions{ResourceVersion: "1"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	event := <-w.ResultChan()
-	want(t, "event", event.Type, watch.Error)
-	want(t, "expired", apierrors.IsResourceExpired(apierrors.FromObject(event.Object)), true)
 }

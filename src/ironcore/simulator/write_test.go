@@ -5,7 +5,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	commonv1alpha1 "github.com/ironcore-dev/ironcore/api/common/v1alpha1"
 	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,52 +40,6 @@ func TestPatches(t *testing.T) {
 	want(t, "first write", r.Writes()[0], "patch networkinterfaces/a-primary")
 }
 
-func TestUpdates(t *testing.T) {
-	r := newRig(t, Options{})
-	created := r.createBalancer("lb", unchanged)
-	update := func(change func(*networkingv1alpha1.LoadBalancer)) (*networkingv1alpha1.LoadBalancer, error) {
-		lb, _ := r.LoadBalancer("lb")
-		change(lb)
-		return r.clients.LoadBalancers.Update(t.Context(), lb, metav1.UpdateOptions{})
-	}
-	_, err := update(func(lb *networkingv1alpha1.LoadBalancer) { lb.ResourceVersion = "" })
-	want(t, "without version", apierrors.IsInvalid(err), true)
-	_, err = update(func(lb *networkingv1alpha1.LoadBalancer) { lb.ResourceVersion = created.ResourceVersion })
-	want(t, "version before the finalizer", apierrors.IsConflict(err), true)
-	_, err = update(func(lb *networkingv1alpha1.LoadBalancer) { lb.UID = "other" })
-	want(t, "other uid", apierrors.IsConflict(err), true)
-	_, err = update(func(lb *networkingv1alpha1.LoadBalancer) { lb.Name = "none" })
-	want(t, "name without object", apierrors.IsNotFound(err), true)
-	updated, err := update(func(lb *networkingv1alpha1.LoadBalancer) { lb.Spec.Ports[0].Port = 81 })
-	want(t, "error", err, nil)
-	want(t, "port", updated.Spec.Ports[0].Port, 81)
-	same, err := update(unchanged)
-	want(t, "error", err, nil)
-	want(t, "version of the same", same.ResourceVersion, updated.ResourceVersion)
-	_, err = r.clients.LoadBalancers.Create(t.Context(), balancer("lb"), metav1.CreateOptions{})
-	want(t, "created twice", apierrors.IsAlreadyExists(err), true)
-}
-
-func TestStatusSubresource(t *testing.T) {
-	r := newRig(t, Options{Provision: time.Hour})
-	r.addMachine("a", "10.0.0.1")
-	r.createBalancer("lb", unchanged)
-	lb, _ := r.LoadBalancer("lb")
-	lb.Status.IPs = []commonv1alpha1.IP{commonv1alpha1.NewIP(parse(r, "1.1.1.1"))}
-	lb.Spec.Ports[0].Port = 99
-	updated, err := r.clients.LoadBalancers.UpdateStatus(t.Context(), lb, metav1.UpdateOptions{})
-	want(t, "error", err, nil)
-	want(t, "address", updated.Status.IPs[0].String(), "1.1.1.1")
-	want(t, "port is kept", updated.Spec.Ports[0].Port, 80)
-	want(t, "write", r.Writes()[1], "update loadbalancers/lb/status")
-	nic, _ := r.NetworkInterface("a-primary")
-	nic.Spec.ProviderID, nic.Status.State = "x", networkingv1alpha1.NetworkInterfaceStateError
-	changed, err := r.clients.NetworkInterfaces.UpdateStatus(t.Context(), nic, metav1.UpdateOptions{})
-	want(t, "error", err, nil)
-	want(t, "state", changed.Status.State, networkingv1alpha1.NetworkInterfaceStateError)
-	want(t, "provider ID is kept", changed.Spec.ProviderID != "x", true)
-}
-
 func TestDeletion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Options{Deletion: time.Minute})
@@ -114,19 +67,4 @@ func TestDeletion(t *testing.T) {
 		created := r.createBalancer("lb", unchanged)
 		want(t, "new uid", created.UID != lb.UID, true)
 	})
-}
-
-func TestClientRemovesFinalizer(t *testing.T) {
-	r := newRig(t, Options{})
-	r.addMachine("a", "10.0.0.1")
-	r.ChangeNetworkInterface("a-primary", func(n *networkingv1alpha1.NetworkInterface) {
-		n.Finalizers = []string{"example.com/x"}
-	})
-	r.DeleteMachine("a")
-	nic, ok := r.NetworkInterface("a-primary")
-	want(t, "exists while it is deleted", ok && nic.DeletionTimestamp != nil, true)
-	_, err := r.patch(types.MergePatchType, `{"metadata":{"finalizers":null}}`)
-	want(t, "error", err, nil)
-	_, ok = r.NetworkInterface("a-primary")
-	want(t, "exists", ok, false)
 }
