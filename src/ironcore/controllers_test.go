@@ -1,111 +1,60 @@
 package ironcore
 
 import (
-	"context"
 	"net/netip"
+	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes/fake"
-	"k8s.io/klog/v2"
-
-	"github.com/thalassa-cloud/thalassa-ccm/src/controller/nodeipam"
-	"github.com/thalassa-cloud/thalassa-ccm/src/controller/route"
-	servicecontroller "github.com/thalassa-cloud/thalassa-ccm/src/controller/service"
-	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool/workerpooltest"
+	"k8s.io/client-go/tools/record"
 )
 
-// controlledCluster is a cluster whose process runs the controllers of Services, routes and pod networks with IronCore.
-type controlledCluster struct {
-	*rig
-	*fake.Clientset
-	process *workerpooltest.Process
-}
-
-// podNetworks are the networks of all pods.
-func podNetworks() []netip.Prefix { return []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16")} }
-
-// withControllers starts the controllers in a cluster with these Nodes. They log with the logger.
-func (r *rig) withControllers(log logr.Logger, nodes ...*corev1.Node) *controlledCluster {
+// withControllers starts all controllers in a cluster with these Nodes, which are initialised, and records the events.
+func (r *rig) withControllers(nodes ...*corev1.Node) *wholeCluster {
 	r.Helper()
-	c := &controlledCluster{rig: r, Clientset: workerpooltest.NewClient(), process: workerpooltest.New(r.T)}
+	c := newWholeCluster(r.userView, testConfig())
+	c.recorder, c.allocates = record.NewFakeRecorder(10_000), true
 	for _, one := range nodes {
-		if err := c.Tracker().Add(one); err != nil {
-			r.Fatal(err)
-		}
+		c.create(one)
 	}
-	offered := connect(r.T, r.server, testConfig(), r.selector).offer()
-	c.process.Begin(c, func(factory informers.SharedInformerFactory) (func(context.Context), error) {
-		offered.SetInformers(factory)
-		core, recorder := factory.Core().V1(), c.process.Recorder
-		services, err := servicecontroller.New(servicecontroller.Options{Provider: offered.LoadBalancers,
-			Behaviour: offered.LoadBalancerBehaviour, Changes: offered.Changes, Recovered: offered.Recovered, Client: c,
-			Services: core.Services(), Nodes: core.Nodes(), EndpointSlices: factory.Discovery().V1().EndpointSlices(),
-			Recorder: recorder})
-		if err != nil {
-			return nil, err
-		}
-		routes, err := route.New(route.Options{Provider: offered.Routes, Changes: offered.Changes, Client: c,
-			Nodes: core.Nodes(), CIDRs: podNetworks(), Domain: offered.LabelDomain, Recorder: recorder})
-		if err != nil {
-			return nil, err
-		}
-		networks, err := nodeipam.New(nodeipam.Options{Client: c, Nodes: core.Nodes(), CIDRs: podNetworks(),
-			Masks: nodeipam.Masks{IPv4: 24, IPv6: 64}, Domain: offered.LabelDomain, Recorder: recorder})
-		return func(ctx context.Context) {
-			ctx = klog.NewContext(ctx, log)
-			offered.Start(ctx, nil)
-			var running sync.WaitGroup
-			for _, run := range []func(context.Context){routes.Run, networks.Run,
-				func(ctx context.Context) { services.Run(ctx, 1) }} {
-				running.Go(func() { run(ctx) })
-			}
-			running.Wait()
-		}, err
-	})
-	workerpooltest.Pass(time.Minute)
+	c.begin()
+	r.Cleanup(c.stop)
+	pass(time.Minute)
 	return c
 }
 
 // addService creates the Service, and waits for the controllers.
-func (c *controlledCluster) addService(changes ...func(*corev1.Service)) {
-	c.Helper()
-	c.createService(changes...)
-	workerpooltest.Pass(time.Minute)
+func (c *wholeCluster) addService(changes ...func(*corev1.Service)) {
+	c.t.Helper()
+	c.create(service(changes...))
+	pass(time.Minute)
 }
 
-func (c *controlledCluster) createService(changes ...func(*corev1.Service)) {
-	c.Helper()
-	_, err := c.CoreV1().Services("shop").Create(c.ctx, service(changes...), metav1.CreateOptions{})
-	if err != nil {
-		c.Fatal(err)
+// web returns the Service.
+func (c *wholeCluster) web() *corev1.Service {
+	c.t.Helper()
+	all := c.objects.Services()
+	at := slices.IndexFunc(all, func(s *corev1.Service) bool { return s.Name == "web" })
+	if at < 0 {
+		c.t.Fatal("there is no Service")
 	}
+	return all[at]
 }
 
-// service returns the Service.
-func (c *controlledCluster) service() *corev1.Service {
-	c.Helper()
-	found, err := c.CoreV1().Services("shop").Get(c.ctx, "web", metav1.GetOptions{})
-	if err != nil {
-		c.Fatal(err)
-	}
-	return found
-}
-
-// eventsWith returns the events with a reason.
-func (c *controlledCluster) eventsWith(reason string) (events []string) {
-	for _, event := range c.process.Events() {
-		if strings.Contains(event, " "+reason+" ") {
-			events = append(events, event)
-		}
+// events returns the events since the last time, as "Type Reason Message", in their order.
+func (c *wholeCluster) events() (events []string) {
+	recorder, _ := c.recorder.(*record.FakeRecorder)
+	for len(recorder.Events) > 0 {
+		events = append(events, <-recorder.Events)
 	}
 	return events
+}
+
+// eventsWith returns the events with a reason since the last time.
+func (c *wholeCluster) eventsWith(reason string) []string {
+	return slices.DeleteFunc(c.events(), func(event string) bool { return !strings.Contains(event, " "+reason+" ") })
 }
 
 // TestAllocateNodeCIDRs: --allocate-node-cidrs works with IronCore. Each Node gets a network, of the size that its
@@ -120,18 +69,24 @@ func TestAllocateNodeCIDRs(t *testing.T) {
 		}
 		nodes[1].Annotations = map[string]string{labelDomain + "/node-cidr-mask-size-ipv4": "22"}
 		nodes[2].Annotations = map[string]string{labelDomain + "/exclude-from-routes": "true"}
-		c := r.withControllers(logr.Logger{}, nodes...)
+		c := r.withControllers(nodes...)
 		for name, bits := range map[string]int{"a": 24, "b": 22} {
-			cidr := workerpooltest.Node(t, c, name).Spec.PodCIDR
+			cidr := c.node(name).Spec.PodCIDR
 			network, err := netip.ParsePrefix(cidr)
 			if err != nil {
 				t.Fatalf("Node %s has the network %q: %v", name, cidr, err)
 			}
 			want(r, "length of the prefix of "+name, network.Bits(), bits)
-			want(r, "is in the network of all pods", podNetworks()[0].Contains(network.Addr()), true)
+			want(r, "is in the network of all pods", podNetwork().Contains(network.Addr()), true)
 			want(r, "prefixes of the network interface of "+name, r.prefixes(interfaceOf(name)), cidr)
 		}
-		want(r, "network of the excluded Node", workerpooltest.Node(t, c, "c").Spec.PodCIDR, "")
+		want(r, "network of the excluded Node", c.node("c").Spec.PodCIDR, "")
 		want(r, "prefixes of its network interface", r.prefixes(interfaceOf("c")), "")
 	})
+}
+
+// node returns a Node.
+func (c *wholeCluster) node(name string) *corev1.Node {
+	all := c.objects.Nodes()
+	return all[slices.IndexFunc(all, func(n *corev1.Node) bool { return n.Name == name })]
 }

@@ -2,18 +2,15 @@ package ironcore
 
 import (
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool/workerpooltest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/label"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/simulator"
 )
@@ -70,10 +67,16 @@ func TestEvents(t *testing.T) {
 				}
 				without := node("a") // routes have events of their own
 				without.Annotations = map[string]string{labelDomain + "/exclude-from-routes": "true"}
-				c := r.withControllers(logr.Logger{}, without)
+				c := r.withControllers(without)
 				c.addService(tt.service)
-				workerpooltest.Pass(10 * time.Minute)
-				c.wantWarnings(tt.reason, tt.message...)
+				pass(10 * time.Minute)
+				warnings := c.eventsWith(tt.reason)
+				if len(warnings) == 0 {
+					r.Fatal("there is no warning")
+				}
+				for _, warning := range warnings {
+					wantText(r, "warning", warning, append(tt.message, "Warning ")...)
+				}
 				made, exists := r.server.LoadBalancer(serviceName)
 				want(r, "is created", exists && len(made.Spec.Ports) == 1, tt.created)
 			})
@@ -81,34 +84,15 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// wantWarnings checks that there are warnings, and that each has the reason and contains the parts.
-func (c *controlledCluster) wantWarnings(reason string, parts ...string) {
-	c.Helper()
-	count := 0
-	for _, event := range c.process.Events() {
-		kind, rest, _ := strings.Cut(event, " ")
-		got, message, _ := strings.Cut(rest, " ")
-		if kind != corev1.EventTypeWarning {
-			continue
-		}
-		count++
-		want(c, "reason of "+message, got, reason)
-		wantText(c, "message", message, parts...)
-	}
-	if count == 0 {
-		c.Error("there is no warning")
-	}
-}
-
 // TestEventOfForeignField: if somebody else has set a field in IronCore, the event names it.
 func TestEventOfForeignField(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.addMachine("a")
-		c := r.withControllers(logr.Logger{}, node("a"))
+		c := r.withControllers(node("a"))
 		c.addService()
-		c.process.Events()
+		c.events()
 		r.edit(`{"spec":{"ports":[{"port":8080,"protocol":"TCP"}]}}`)
-		workerpooltest.Pass(time.Minute)
+		pass(time.Minute)
 		events := c.eventsWith("LoadBalancerNotRepaired")
 		if len(events) != 1 {
 			t.Fatalf("got the events %q, want one", events)
@@ -136,7 +120,7 @@ func TestRefusedLoadBalancer(t *testing.T) {
 	const reason = `User "ccm" cannot patch resource "loadbalancers"`
 	inBubble(t, func(r *rig) {
 		r.addMachine("a")
-		c := r.withControllers(logr.Logger{}, node("a"))
+		c := r.withControllers(node("a"))
 		r.refuse("loadbalancers", reason)
 		c.addService()
 		want(r, "load balancers", len(r.server.LoadBalancers()), 0)
@@ -146,7 +130,7 @@ func TestRefusedLoadBalancer(t *testing.T) {
 		}
 		wantText(r, "event", events[0], "Warning", reason)
 		r.server.Fail(nil)
-		workerpooltest.Pass(10 * time.Minute)
-		want(r, "address", firstAddress(c.service().Status.LoadBalancer), "192.0.2.1")
+		pass(10 * time.Minute)
+		want(r, "address", firstAddress(c.web().Status.LoadBalancer), "192.0.2.1")
 	})
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	nodecontroller "github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
+	"github.com/thalassa-cloud/thalassa-ccm/src/controller/nodeipam"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/nodelifecycle"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/route"
 	servicecontroller "github.com/thalassa-cloud/thalassa-ccm/src/controller/service"
@@ -38,10 +39,12 @@ type wholeCluster struct {
 	network  *network
 	others   string // the first letters of the machines of another cluster that lives, too
 	workers  int
-	rate     int // requests to IronCore in a second; 0 is no limit
-	process  *process
-	remote   http.RoundTripper // the way to IronCore if it is another process; nil if it is the simulator
-	compared *atomic.Int64     // comparisons of Services
+	// allocates means that a controller allocates the networks of pods.
+	allocates bool
+	rate      int // requests to IronCore in a second; 0 is no limit
+	process   *process
+	remote    http.RoundTripper // the way to IronCore if it is another process; nil if it is the simulator
+	compared  *atomic.Int64     // comparisons of Services
 }
 
 func newWholeCluster(u *userView, config cloudconfig.Config) *wholeCluster {
@@ -136,7 +139,7 @@ func (c *wholeCluster) controllers(offered *cloud.Cloud, client kubernetes.Inter
 	}
 	services, err := servicecontroller.New(servicecontroller.Options{
 		Provider: comparisons{offered.LoadBalancers, c.compared}, Behaviour: offered.LoadBalancerBehaviour,
-		Changes: offered.Changes, Client: client,
+		Changes: offered.Changes, Recovered: offered.Recovered, Client: client,
 		Services: core.Services(), Nodes: core.Nodes(), EndpointSlices: factory.Discovery().V1().EndpointSlices(),
 		Recorder: c.recorder})
 	if err != nil {
@@ -147,8 +150,18 @@ func (c *wholeCluster) controllers(offered *cloud.Cloud, client kubernetes.Inter
 	if err != nil {
 		return nil, err
 	}
-	return []func(context.Context){nodes.Run, lifecycle.Run, routes.Run,
-		func(ctx context.Context) { services.Run(ctx, c.workers) }}, nil
+	all := []func(context.Context){nodes.Run, lifecycle.Run, routes.Run,
+		func(ctx context.Context) { services.Run(ctx, c.workers) }}
+	if !c.allocates {
+		return all, nil
+	}
+	networks, err := nodeipam.New(nodeipam.Options{Client: client, Nodes: core.Nodes(),
+		CIDRs: []netip.Prefix{podNetwork()}, Masks: nodeipam.Masks{IPv4: 24, IPv6: 64}, Domain: offered.LabelDomain,
+		Recorder: c.recorder})
+	if err != nil {
+		return nil, err
+	}
+	return append(all, networks.Run), nil
 }
 
 // comparisons counts comparisons of Services.

@@ -107,8 +107,8 @@ func TestHandOverThenChange(t *testing.T) {
 	})
 }
 
-// TestHandOverWithoutClusterName: the former program without --cluster-name has written "kubernetes", in the annotation and in
-// legacy names. The load balancer is taken over with its address.
+// TestHandOverWithoutClusterName: the former program without --cluster-name has written "kubernetes", in the annotation
+// and in legacy names. The load balancer is taken over with its address.
 func TestHandOverWithoutClusterName(t *testing.T) {
 	for _, name := range []string{serviceName, "kubernetes-web-0a1b2c3d"} {
 		t.Run(name, func(t *testing.T) {

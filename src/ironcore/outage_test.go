@@ -6,7 +6,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -35,19 +34,19 @@ func TestServiceCreatedInAnOutage(t *testing.T) {
 			t.Run(name+" for "+lasts.String(), func(t *testing.T) {
 				inBubble(t, func(r *rig) {
 					r.addMachine("a")
-					c := r.withControllers(logr.Logger{}, node("a"))
+					c := r.withControllers(node("a"))
 					r.server.Fail(func(simulator.Request) *metav1.Status { return fault })
 					r.server.InterruptWatches()
 					r.server.ForgetRequests()
-					c.createService()
+					c.create(service())
 					pass(lasts)
 					if requests := len(r.server.Requests()); requests > 40+int(lasts/time.Second) {
 						t.Errorf("%d requests in an outage of %s", requests, lasts)
 					}
 					r.server.Fail(nil)
 					pass(provision + afterOutage)
-					if firstAddress(c.service().Status.LoadBalancer) == "" {
-						t.Errorf("the Service has no address %s after the end: %v", afterOutage, c.process.Events())
+					if firstAddress(c.web().Status.LoadBalancer) == "" {
+						t.Errorf("the Service has no address %s after the end: %v", afterOutage, c.events())
 					}
 				})
 			})

@@ -6,36 +6,27 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	networkingv1alpha1 "github.com/ironcore-dev/ironcore/api/networking/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool/workerpooltest"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/label"
 	"github.com/thalassa-cloud/thalassa-ccm/src/ironcore/simulator"
 )
 
 // edit changes the Service, and waits for the controllers.
-func (c *controlledCluster) edit(change func(*corev1.Service)) {
-	c.Helper()
-	edited := c.service()
-	change(edited)
-	if _, err := c.CoreV1().Services("shop").Update(c.ctx, edited, metav1.UpdateOptions{}); err != nil {
-		c.Fatal(err)
-	}
-	workerpooltest.Pass(time.Second)
+func (c *wholeCluster) edit(change func(*corev1.Service)) {
+	c.t.Helper()
+	c.changeService(change)
+	pass(time.Second)
 }
 
 // createInternal creates another internal Service, and waits for its address.
-func (c *controlledCluster) createInternal(number int) {
-	c.Helper()
+func (c *wholeCluster) createInternal(number int) {
+	c.t.Helper()
 	one := numbered(number)
 	internalService("true")(one)
-	if _, err := c.CoreV1().Services("shop").Create(c.ctx, one, metav1.CreateOptions{}); err != nil {
-		c.Fatal(err)
-	}
-	workerpooltest.Pass(time.Minute)
+	c.create(one)
+	pass(time.Minute)
 }
 
 // addresses returns the addresses of all load balancers, sorted.
@@ -67,22 +58,22 @@ func TestTypeChanges(t *testing.T) {
 				r.server = simulator.New(simulator.Options{Namespace: testNamespace, Network: testNetwork,
 					Provision: provision, Deletion: deletion})
 				r.addMachine("a")
-				c := r.withControllers(logr.Logger{}, node("a"))
+				c := r.withControllers(node("a"))
 				c.addService(internalService(tt.before))
-				want(r, "address", firstAddress(c.service().Status.LoadBalancer), tt.address)
+				want(r, "address", firstAddress(c.web().Status.LoadBalancer), tt.address)
 				c.edit(internalService(tt.after))
-				before := strings.Join(c.process.Events(), "\n")
+				before := strings.Join(c.events(), "\n")
 				wantText(r, "events", before, "Warning ImmutableSetting", "created again with another address",
 					"Ensuring load balancer: delete LoadBalancer "+serviceName+": type")
 				c.createInternal(1) // while the former load balancer is being deleted
 				requests := r.reads() + len(r.server.Writes())
-				workerpooltest.Pass(deletion / 2)
+				pass(deletion / 2)
 				want(r, "requests while it is deleted", r.reads()+len(r.server.Writes()), requests)
-				workerpooltest.Pass(deletion)
+				pass(deletion)
 				c.createInternal(2)
 				c.edit(func(s *corev1.Service) { s.Spec.Ports[0].Port = 8080 })
-				workerpooltest.Pass(time.Minute)
-				want(r, "address", firstAddress(c.service().Status.LoadBalancer), tt.become)
+				pass(time.Minute)
+				want(r, "address", firstAddress(c.web().Status.LoadBalancer), tt.become)
 				all := r.addresses()
 				want(r, "different addresses", len(slices.Compact(slices.Clone(all))), 3)
 				carried, complete := r.server.CarriedOut(serviceName)
@@ -90,7 +81,7 @@ func TestTypeChanges(t *testing.T) {
 				want(r, "port", carried.Ports[0].Port, 8080)
 				want(r, "all is carried out", complete, true)
 				want(r, "destinations", r.destinations(serviceName), "10.0.0.1")
-				later := strings.Join(c.process.Events(), "\n")
+				later := strings.Join(c.events(), "\n")
 				wantText(r, "events", later, "LoadBalancerRepaired", "changed from "+tt.address+" to "+tt.become)
 				want(r, "announced again", strings.Contains(later, "ImmutableSetting"), false)
 				want(r, "reports of drift", strings.Contains(before+later, "LoadBalancerDrifted"), false)
@@ -104,12 +95,12 @@ func TestTypeChanges(t *testing.T) {
 func TestAddressIsCorrected(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.addMachine("a")
-		c := r.withControllers(logr.Logger{}, node("a"))
+		c := r.withControllers(node("a"))
 		c.addService(internalService("true"), func(s *corev1.Service) { s.Spec.LoadBalancerIP = "10.9.9.9" })
-		want(r, "address outside of the Prefix", firstAddress(c.service().Status.LoadBalancer), "")
+		want(r, "address outside of the Prefix", firstAddress(c.web().Status.LoadBalancer), "")
 		c.edit(func(s *corev1.Service) { s.Spec.LoadBalancerIP = "10.250.0.9" })
-		workerpooltest.Pass(2 * time.Minute)
-		want(r, "corrected address", firstAddress(c.service().Status.LoadBalancer), "10.250.0.9")
+		pass(2 * time.Minute)
+		want(r, "corrected address", firstAddress(c.web().Status.LoadBalancer), "10.250.0.9")
 		want(r, "owner", label.OwnerOf(r.balancer()).UID, serviceUID)
 		want(r, "deletions of load balancers", strings.Count(r.deletions(), "loadbalancers/"), 1)
 	})

@@ -25,8 +25,8 @@ func listBy(key string) node {
 		"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": []string{key}}
 }
 
-// mergedBy returns how server-side apply merges the fields of a kind that the program changes. Fields that are missing here are merged by what
-// they contain: each field of a struct or map has its own managers, and a list has one.
+// mergedBy returns how server-side apply merges the fields of a kind that the program changes. Fields that are missing
+// here are merged by what they contain: each field of a struct or map has its own managers, and a list has one.
 func mergedBy(kind string) node {
 	ref := atomic()
 	switch kind {

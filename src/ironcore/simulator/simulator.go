@@ -6,8 +6,9 @@
 //	server.AddMachine(simulator.Machine{Name: "a", Addresses: []netip.Addr{netip.MustParseAddr("10.0.0.1")}})
 //	clients, err := client.New(server.Config(), "shoot")
 //
-// By default it answers what the program sends as the API server of IronCore v0.5.0 does: a test sends the same requests
-// to both (ci/slow/ironcore). It validates the addresses and prefixes that the program writes, and what cannot change.
+// By default it answers what the program sends as the API server of IronCore v0.5.0 does: a test sends the same
+// requests to both (ci/slow/ironcore). It validates the addresses and prefixes that the program writes, and what cannot
+// change.
 package simulator
 
 import (
