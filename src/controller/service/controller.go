@@ -110,7 +110,6 @@ func New(o Options) (*Controller, error) {
 		return nil, fmt.Errorf("starting the service controller: %w", err)
 	}
 	c.endpoints, c.synced = endpoints, []cache.DoneChecker{services, nodes}
-	c.metrics.collectFrom(c)
 	return c, nil
 }
 
@@ -218,12 +217,8 @@ func (c *Controller) endpointsChanged(before, after *discoveryv1.EndpointSlice, 
 
 // isLocal reports whether the Service with the key sends traffic only to nodes with an endpoint.
 func (c *Controller) isLocal(key string) bool {
-	namespace, name, err := cache.SplitMetaNamespaceKey(key)
-	if err != nil || name == "" {
-		return false
-	}
-	service, err := c.services.Services(namespace).Get(name)
-	return err == nil && service.Spec.Type == corev1.ServiceTypeLoadBalancer &&
+	service, err := c.current(key)
+	return err == nil && service != nil && service.Spec.Type == corev1.ServiceTypeLoadBalancer &&
 		helpers.RequestsOnlyLocalTraffic(service)
 }
 
@@ -237,7 +232,7 @@ func (c *Controller) processKey(ctx context.Context, key string) {
 	}
 	started := time.Now()
 	err := c.syncKey(ctx, key)
-	c.metrics.reconciled(ctx, time.Since(started), resultOf(err))
+	tracing.Observe(ctx, c.metrics.duration.WithLabelValues(resultOf(err)), time.Since(started).Seconds())
 	c.nodeSync.done(key, c.metrics.nodeLatency)
 	switch reason := cloud.ReasonOf(err); {
 	case err == nil:

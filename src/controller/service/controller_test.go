@@ -41,7 +41,7 @@ func TestServiceLifecycle(t *testing.T) {
 		want(r, "left in the cloud", len(r.cloud.contents()), 0)
 		want(r, "finalizer of a Service that is gone", helpers.HasLBFinalizer(r.service("web")), false)
 		wantList(r, "events", r.events(), "Normal DeletingLoadBalancer", "Normal DeletedLoadBalancer")
-		want(r, "remembered", len(r.controller.states.all()), 0)
+		want(r, "remembered", len(r.controller.states.keys()), 0)
 	})
 }
 

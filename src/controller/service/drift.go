@@ -109,7 +109,7 @@ func (c *Controller) enqueueLeftovers(service *corev1.Service) {
 	}
 	s := c.states.get(keyOf(service))
 	s.Lock()
-	s.manage(service)
+	s.service = service
 	s.Unlock()
 	c.queue.Enqueue(keyOf(service), priorityqueue.Relaxed, 0)
 }

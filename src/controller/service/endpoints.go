@@ -64,10 +64,13 @@ type endpointNodes struct {
 	draining map[string]bool
 }
 
-// nodesOf returns the nodes that have endpoints in slices.
+// nodesOf returns the nodes that have endpoints in slices, which may be nil.
 func nodesOf(all ...*discoveryv1.EndpointSlice) endpointNodes {
 	nodes := endpointNodes{ready: map[string]bool{}, draining: map[string]bool{}}
 	for _, slice := range all {
+		if slice == nil {
+			continue
+		}
 		for _, endpoint := range slice.Endpoints {
 			nodes.add(ptr.Deref(endpoint.NodeName, ""), endpoint.Conditions)
 		}
@@ -165,13 +168,7 @@ func endpointNodesOf(endpoints cache.Indexer, key string) (endpointNodes, error)
 // endpointsDiffer reports whether a change of a slice changes the nodes with endpoints, and whether a node has no more
 // endpoint that serves. Before or after may be nil.
 func endpointsDiffer(before, after *discoveryv1.EndpointSlice) (differs, removed bool) {
-	was, is := nodesOf(), nodesOf()
-	if before != nil {
-		was = nodesOf(before)
-	}
-	if after != nil {
-		is = nodesOf(after)
-	}
+	was, is := nodesOf(before), nodesOf(after)
 	differs = !maps.Equal(was.ready, is.ready) || !maps.Equal(was.draining, is.draining)
 	return differs, was.leaves(is)
 }

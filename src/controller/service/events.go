@@ -34,7 +34,7 @@ func (r *reconciler) reportNotices(s *serviceState, service *corev1.Service, not
 			r.recorder.Event(service, corev1.EventTypeWarning, notice.Reason, notice.Message)
 		}
 	}
-	s.recordNotices(notices)
+	s.notices = notices
 }
 
 // reportedBefore reports whether an earlier process recorded an event for the notice: then the condition contains it.
@@ -143,7 +143,7 @@ func (r *reconciler) reportDrift(s *serviceState, service *corev1.Service, plan 
 	if !s.drift.found || (r.behaviour.Drift == cloud.Report && s.drift.summary != what) {
 		r.metrics.drifted(plan)
 	}
-	s.recordDrift(what)
+	s.drift = drift{found: true, summary: what}
 	if r.behaviour.Drift == cloud.Report {
 		r.reportOnce(s, service, what, reasonDrifted, textDriftStays, what)
 		return errDriftReported
@@ -170,7 +170,7 @@ func (r *reconciler) reportAddresses(s *serviceState, service *corev1.Service, s
 		return
 	}
 	reason, text := reasonRepaired, textAddressesDiffer
-	switch was, is := comparableAddresses(s.written.addresses, *status); {
+	switch was, is := comparableAddresses(s.published, *status); {
 	case len(is) == 0: // this process has published none, or hostnames instead of addresses
 	case slices.Equal(was, is):
 		reason, text = reasonOverwritten, textOverwritten

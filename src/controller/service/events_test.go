@@ -152,7 +152,7 @@ func TestNodeNoticesAreDelayed(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := &serviceState{}
-			s.recordNotices(tt.before)
+			s.notices = tt.before
 			reasons := []string{}
 			for _, one := range noticesOf(s, request{service: &corev1.Service{}, targets: tt.targets}, tt.cause,
 				cloud.Comparison{Notices: tt.offered}) {

@@ -44,15 +44,11 @@ func (f *foreignSet) update(objects []cloud.ManagedObject,
 	return fresh
 }
 
-// byKind counts the objects.
-func (f *foreignSet) byKind() map[string]int {
+// list returns the objects.
+func (f *foreignSet) list() []cloud.ManagedObject {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	count := map[string]int{}
-	for _, object := range f.objects {
-		count[object.Kind]++
-	}
-	return count
+	return f.objects
 }
 
 // findForeign finds the objects of other clusters with the key of this one, and reports each such cluster once. If

@@ -1,7 +1,6 @@
 package service
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"time"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool"
-	"github.com/thalassa-cloud/thalassa-ccm/src/tracing"
 )
 
 // Results of a reconciliation, which are values of a label.
@@ -26,7 +24,6 @@ type metrics struct {
 	plans    *prometheus.HistogramVec
 	writes   *prometheus.CounterVec
 	drift    *prometheus.CounterVec
-	counts   []prometheus.Collector // counted for each scrape
 	// lastCheck is the time at which the last complete check for drift and orphans ended.
 	lastCheck prometheus.Gauge
 
@@ -88,11 +85,6 @@ func newMetrics() *metrics {
 	}
 }
 
-// reconciled counts a reconciliation.
-func (m *metrics) reconciled(ctx context.Context, took time.Duration, result string) {
-	tracing.Observe(ctx, m.duration.WithLabelValues(result), took.Seconds())
-}
-
 // targetsUpdated counts an update of the targets of a load balancer after a change of nodes.
 func (m *metrics) targetsUpdated(took time.Duration, err error) {
 	m.syncs.Inc()
@@ -100,11 +92,6 @@ func (m *metrics) targetsUpdated(took time.Duration, err error) {
 	if err != nil {
 		m.nodeErrors.Inc()
 	}
-}
-
-// planned counts a plan that is applied.
-func (m *metrics) planned(plan cloud.Plan, why cause) {
-	m.plans.WithLabelValues(string(why)).Observe(float64(len(plan)))
 }
 
 // wrote counts a write to the cloud.
@@ -134,50 +121,40 @@ func resultOf(err error) string {
 	return resultFailed
 }
 
-// Collectors are the controller's metrics.
+// Collectors are the controller's metrics. Services, targets and objects are counted for each scrape.
 func (c *Controller) Collectors() []prometheus.Collector {
 	m := c.metrics
-	return append([]prometheus.Collector{m.duration, m.plans, m.writes, m.drift, m.lastCheck, m.syncs, m.nodeErrors,
-		m.nodeLatency, m.hostLatency}, m.counts...)
-}
-
-// Described returns the metrics of a controller without values, for documentation.
-func Described() []prometheus.Collector {
-	c := &Controller{reconciler: reconciler{metrics: newMetrics()}}
-	c.metrics.collectFrom(c)
-	return c.Collectors()
-}
-
-// collectFrom sets the controller whose Services, targets and orphans are counted for each scrape.
-func (m *metrics) collectFrom(c *Controller) {
-	total := func(of func(*seen) int) func() int {
-		return func() (count int) {
-			for _, s := range c.states.all() {
-				if seen := s.seen.Load(); seen != nil {
-					count += of(seen)
-				}
-			}
-			return count
-		}
-	}
-	m.counts = []prometheus.Collector{
+	return []prometheus.Collector{m.duration, m.plans, m.writes, m.drift, m.lastCheck, m.syncs, m.nodeErrors,
+		m.nodeLatency, m.hostLatency,
 		workerpool.NewGauge(subsystem+"_load_balancers", "Number of Services, by the state of their load balancer as "+
 			"the cloud names it. \"none\" if there is no load balancer. At most 20 states, and \"other\" for more.",
 			"state", c.states.byState),
 		workerpool.NewGauge(subsystem+"_orphans", "Number of objects in the cloud that belong to Services that do "+
-			"not exist any more.", "kind", c.orphanSet.byKind),
+			"not exist any more.", "kind", func() map[string]int { return byKind(c.orphanSet.objects()) }),
 		workerpool.NewGauge(subsystem+"_foreign", "Number of objects in the cloud that have the key of this cluster "+
-			"and the UID of another one.", "kind", c.foreign.byKind),
+			"and the UID of another one.", "kind", func() map[string]int { return byKind(c.foreign.list()) }),
 		workerpool.NewTotal(subsystem+"_targets", "Total number of targets of the load balancers of all Services.",
-			total(func(s *seen) int { return s.targets })),
+			func() (count int) {
+				for _, seen := range c.states.seen() {
+					count += seen.targets
+				}
+				return count
+			}),
 		workerpool.NewTotal(subsystem+"_drifted", "Number of Services whose load balancer was changed in the cloud "+
-			"and is not repaired.", total(func(s *seen) int {
-			if s.drifted {
-				return 1
+			"and is not repaired.", func() (count int) {
+			for _, seen := range c.states.seen() {
+				if seen.drifted {
+					count++
+				}
 			}
-			return 0
-		})),
+			return count
+		}),
 	}
+}
+
+// Described returns the metrics of a controller without values, for documentation.
+func Described() []prometheus.Collector {
+	return (&Controller{reconciler: reconciler{metrics: newMetrics()}}).Collectors()
 }
 
 // maxStates bounds the values of the label state, whose words the cloud chooses.
@@ -187,10 +164,8 @@ const maxStates = 20
 // the order of the alphabet, are counted as "other".
 func (s *stateStore) byState() map[string]int {
 	count := map[string]int{}
-	for _, one := range s.all() {
-		if seen := one.seen.Load(); seen != nil {
-			count[seen.state]++
-		}
+	for _, seen := range s.seen() {
+		count[seen.state]++
 	}
 	rest := 0
 	for _, state := range slices.Sorted(maps.Keys(count))[min(maxStates, len(count)):] {
@@ -203,10 +178,10 @@ func (s *stateStore) byState() map[string]int {
 	return count
 }
 
-// byKind counts the objects of all orphans.
-func (o *orphanSet) byKind() map[string]int {
+// byKind counts objects.
+func byKind(objects []cloud.ManagedObject) map[string]int {
 	count := map[string]int{}
-	for _, object := range o.objects() {
+	for _, object := range objects {
 		count[object.Kind]++
 	}
 	return count

@@ -29,14 +29,18 @@ type orphanSet struct {
 // orphan are the orphaned objects of one Service.
 type orphan struct {
 	objects    []cloud.ManagedObject
-	checks     int       // that found it, in a row
-	checked    time.Time // the latest of these checks
+	service    *corev1.Service // as far as the labels describe it
+	checks     int             // that found it, in a row
+	checked    time.Time       // the latest of these checks
 	reported   bool
 	otherClass bool         // its Service exists, and has another class
 	remove     bool         // it should be deleted, according to the latest check
 	held       bool         // it is not, only because most objects in the cloud are orphans
 	state      serviceState // of its deletion
 }
+
+// isNamed reports whether the labels of an orphan contain the name of its Service.
+func (o *orphan) isNamed() bool { return o.service.Namespace != "" && o.service.Name != "" }
 
 // orphanPrefix is the prefix of the keys of orphans in the queue, before the UID. No key of a Service has it.
 const orphanPrefix = "orphan "
@@ -48,10 +52,8 @@ const minChecks = 2
 // activeUIDs returns the UIDs of the Services that have a state in this process, including deleted ones.
 func (c *Controller) activeUIDs() map[types.UID]bool {
 	active := map[types.UID]bool{}
-	for _, s := range c.states.all() {
-		if seen := s.seen.Load(); seen != nil {
-			active[seen.uid] = true
-		}
+	for _, seen := range c.states.seen() {
+		active[seen.uid] = true
 	}
 	return active
 }
@@ -71,7 +73,7 @@ func (o *orphanSet) update(found map[types.UID][]cloud.ManagedObject, active map
 		if one == nil {
 			one = &orphan{}
 		}
-		one.objects = objects
+		one.objects, one.service = objects, deletedService(uid, objects)
 		if time.Since(one.checked) >= orphanRecheckDelay {
 			one.checks, one.checked = one.checks+1, time.Now()
 		}
@@ -117,41 +119,38 @@ func (o *orphanSet) objects() []cloud.ManagedObject {
 // the objects in the cloud are orphans. Then nothing is deleted, because the configuration may be that of another
 // cluster, or the cluster may have been restored.
 func (c *Controller) handleOrphan(ctx context.Context, uid types.UID, one *orphan, most bool) {
-	deleted := deletedService(uid, one)
-	logger := klog.FromContext(ctx).WithValues("service", klog.KObj(deleted), "uid", uid)
-	retained := slices.ContainsFunc(one.objects, func(object cloud.ManagedObject) bool { return object.Retained })
-	unlabelled := slices.ContainsFunc(one.objects, func(object cloud.ManagedObject) bool { return object.Unlabelled })
-	removable := c.behaviour.RemoveOrphans && !one.otherClass && !retained && !unlabelled &&
-		deleted.Name != "" && deleted.Namespace != ""
-	doubt := ""
-	if removable && !most {
-		doubt = c.doubt(ctx, one)
-	}
-	remove := removable && !most && doubt == ""
+	advice := c.adviceOn(ctx, one, most)
 	if !one.reported {
 		one.reported = true
-		advice := adviceReported
-		switch {
-		case one.otherClass:
-			advice = adviceOtherClass
-		case retained:
-			advice = adviceRetained
-		case unlabelled:
-			advice = adviceUnlabelled
-		case remove:
-			advice = adviceRemoved
-		case doubt != "":
-			advice = fmt.Sprintf(adviceDoubt, doubt, uid)
-		case c.behaviour.RemoveOrphans:
-			advice = adviceHeld
-		}
-		c.recorder.Eventf(c.eventObject(deleted), corev1.EventTypeWarning, reasonOrphaned, textOrphaned,
-			namesOf(one.objects), klog.KObj(deleted), uid, advice)
-		logger.Info("The cloud has something of a Service that is gone", "what", namesOf(one.objects), "advice", advice)
+		c.recorder.Eventf(c.eventObject(one.service), corev1.EventTypeWarning, reasonOrphaned, textOrphaned,
+			namesOf(one.objects), klog.KObj(one.service), uid, advice)
+		klog.FromContext(ctx).Info("The cloud has something of a Service that is gone", "service",
+			klog.KObj(one.service), "uid", uid, "what", namesOf(one.objects), "advice", advice)
 	}
-	if c.orphanSet.decide(one, remove, removable && most); remove {
+	remove, held := advice == adviceRemoved, advice == adviceHeld && one.isNamed()
+	if c.orphanSet.decide(one, remove, held); remove {
 		c.queue.Enqueue(orphanPrefix+string(uid), priorityqueue.Relaxed, 0)
 	}
+}
+
+// adviceOn returns the advice in the event about an orphan, which is adviceRemoved if it is deleted now.
+func (c *Controller) adviceOn(ctx context.Context, one *orphan, most bool) string {
+	switch {
+	case one.otherClass:
+		return adviceOtherClass
+	case slices.ContainsFunc(one.objects, func(object cloud.ManagedObject) bool { return object.Retained }):
+		return adviceRetained
+	case slices.ContainsFunc(one.objects, func(object cloud.ManagedObject) bool { return object.Unlabelled }):
+		return adviceUnlabelled
+	case !c.behaviour.RemoveOrphans:
+		return adviceReported
+	case most || !one.isNamed():
+		return adviceHeld
+	}
+	if doubt := c.doubt(ctx, one); doubt != "" {
+		return fmt.Sprintf(adviceDoubt, doubt, one.service.UID)
+	}
+	return adviceRemoved
 }
 
 // doubt returns why an orphan may belong to another cluster; "" if it does not.
@@ -175,7 +174,7 @@ func (o *orphanSet) removable(uid types.UID) (*orphan, *corev1.Service) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if one := o.found[uid]; one != nil && one.remove {
-		return one, deletedService(uid, one)
+		return one, one.service
 	}
 	return nil, nil
 }
@@ -218,8 +217,8 @@ func (c *Controller) eventObject(deleted *corev1.Service) runtime.Object {
 }
 
 // deletedService returns an object for the Service of an orphan, as far as the labels describe it.
-func deletedService(uid types.UID, one *orphan) *corev1.Service {
-	name := one.objects[0].Service
+func deletedService(uid types.UID, objects []cloud.ManagedObject) *corev1.Service {
+	name := objects[0].Service
 	return &corev1.Service{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name, UID: uid},

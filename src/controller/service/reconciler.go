@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/trace"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/record"
 
@@ -111,26 +110,27 @@ func checkKept(written map[string]bool, plan cloud.Plan) error {
 
 // diff computes the differences of a Service.
 func (r *reconciler) diff(ctx context.Context, req request, settled bool) (cloud.Comparison, error) {
-	ctx, span := tracing.Start(ctx, "diff")
-	found, err := r.provider.Diff(ctx, req.service, req.targets, settled)
-	endPlan(span, found.Plan, err)
+	found, err := traced(ctx, "diff", func(ctx context.Context) (cloud.Comparison, error) {
+		return r.provider.Diff(ctx, req.service, req.targets, settled)
+	})
 	return withValidAddresses(found), err
 }
 
 // planDelete plans the deletion of a Service's objects.
 func (r *reconciler) planDelete(ctx context.Context, service *corev1.Service, written bool) (cloud.Comparison, error) {
-	ctx, span := tracing.Start(ctx, "plan deletion")
-	found, err := r.provider.PlanDelete(ctx, service, written)
-	endPlan(span, found.Plan, err)
-	return found, err
+	return traced(ctx, "plan deletion", func(ctx context.Context) (cloud.Comparison, error) {
+		return r.provider.PlanDelete(ctx, service, written)
+	})
 }
 
-// endPlan ends the span in which a plan was computed.
-func endPlan(span trace.Span, plan cloud.Plan, err error) {
-	if span.IsRecording() {
-		span.SetAttributes(attribute.Int("operations", len(plan)))
-	}
+// traced calls compute in a span with the name.
+func traced(ctx context.Context, name string,
+	compute func(context.Context) (cloud.Comparison, error)) (cloud.Comparison, error) {
+	ctx, span := tracing.Start(ctx, name)
+	found, err := compute(ctx)
+	span.SetAttributes(attribute.Int("operations", len(found.Plan)))
 	tracing.End(span, err)
+	return found, err
 }
 
 // beforeWrites reports drift, adds the finalizer and records the first event. It is called before the first write.
@@ -155,7 +155,7 @@ func (r *reconciler) apply(
 	ctx context.Context, s *serviceState, service *corev1.Service, plan cloud.Plan, cause cause,
 ) error {
 	began := time.Now()
-	r.metrics.planned(plan, cause)
+	r.metrics.plans.WithLabelValues(string(cause)).Observe(float64(len(plan)))
 	ctx, span := tracing.Start(ctx, "apply", attribute.Int("operations", len(plan)))
 	tried, err := r.provider.Apply(ctx, service, plan)
 	tracing.End(span, err)
@@ -172,7 +172,7 @@ func (r *reconciler) apply(
 // inSync returns the addresses if there is no difference. If the load balancer is not ready yet, it returns an error.
 func (r *reconciler) inSync(s *serviceState, req request, found cloud.Comparison) (*corev1.LoadBalancerStatus, error) {
 	if found.Wait != nil {
-		s.explainWait(found.Wait.Message)
+		s.wait.message = found.Wait.Message
 		return nil, r.waitError(s, req.service, *found.Wait)
 	}
 	status := found.Balancer.Status.DeepCopy()
@@ -192,7 +192,7 @@ func (r *reconciler) partlyInSync(s *serviceState, req request, cause cause,
 	case transient || found.Wait != nil:
 		return nil
 	case cause == causeDrift && found.Refused.Error() != s.refused && r.behaviour.Drift != cloud.Off:
-		s.recordDrift("")
+		s.drift.found = true
 		r.reportNotRepaired(s, req.service, "", found.Refused.Error())
 		return nil
 	}
@@ -218,7 +218,7 @@ func (r *reconciler) afterWrite(s *serviceState, err error) error {
 	if !errors.Is(err, cloud.ErrStale) || s.stale.TooOften() {
 		return r.withRetryAfter(err)
 	}
-	return cloud.Busy(err.Error(), s.recordStale())
+	return cloud.Busy(err.Error(), s.stale.Next())
 }
 
 // withRetryAfter returns an error with the time after which the cloud requests a retry, if it does.

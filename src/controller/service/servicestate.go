@@ -28,21 +28,29 @@ const (
 
 // serviceState is the state of one Service in this process, in addition to the objects in Kubernetes and in the cloud.
 // Nothing in it is needed after a restart: it prevents repeated events, and shows which input has changed. The holder
-// of the lock reconciles the Service. Only functions in this file change it.
+// of the lock reconciles the Service.
 type serviceState struct {
 	sync.Mutex
 	seen atomic.Pointer[seen] // can be read without the lock
+	memory
+}
 
+// memory is the part of the state that requires the lock.
+type memory struct {
 	service   *corev1.Service // the latest version that needed or has a load balancer; nil: none
 	input     input
 	cause     cause
-	inSync    bool   // nothing differed then, except what was refused
-	refused   string // why something was refused; "" if nothing was
-	written   written
-	elsewhere bool           // the provider returned cloudprovider.ImplementedElsewhere
-	notices   []cloud.Notice // the latest notices, which have been reported
+	inSync    bool                      // nothing differed then, except what was refused
+	refused   string                    // why something was refused; "" if nothing was
+	written   *corev1.Service           // as the API server returned it: the cache may not contain it yet
+	published corev1.LoadBalancerStatus // the addresses that this process wrote to the status or found there
+	elsewhere bool                      // the provider returned cloudprovider.ImplementedElsewhere
+	notices   []cloud.Notice            // the latest notices, which have been reported
+	unfinished
+}
 
-	// The rest is discarded when the load balancer is in sync.
+// unfinished is the part of the state that is discarded when the load balancer is in sync.
+type unfinished struct {
 	due    due
 	drift  drift
 	wait   wait
@@ -71,12 +79,6 @@ type input struct {
 	changed  time.Time     // when the Service or its targets changed, or something was written
 }
 
-// written is what this process wrote to the API server.
-type written struct {
-	latest    *writtenService           // the cache may not contain it yet
-	addresses corev1.LoadBalancerStatus // or found in the status
-}
-
 // due are the events that follow when the load balancer is in sync, or deleted.
 type due struct {
 	reason, message string
@@ -102,17 +104,6 @@ type sentEvent struct {
 	object string // the object in the cloud, or a text; a different one is reported again
 	at     time.Time
 	pause  time.Duration // in which the same failure is not reported again
-}
-
-// manage records the version of a Service that needs a load balancer, or has something in the cloud to remove.
-func (s *serviceState) manage(service *corev1.Service) { s.service = service }
-
-// leaveElsewhere records whether another program implements the load balancer of the Service.
-func (s *serviceState) leaveElsewhere(service *corev1.Service, elsewhere bool) {
-	s.elsewhere = elsewhere
-	if elsewhere {
-		s.service = service
-	}
 }
 
 // updateCause records the request and its machines, and returns the cause of differences: what changed since the last
@@ -193,40 +184,21 @@ func since(before time.Time, is bool) time.Time {
 	return before
 }
 
-// writtenService is a Service as the API server returned it after a write.
-type writtenService struct {
-	uid        types.UID
-	version    string
-	finalizers []string
-	status     corev1.ServiceStatus
-}
-
 // latest returns the Service with the finalizers and the status of the latest write, if the Service was read before
 // that write.
 func (s *serviceState) latest(service *corev1.Service) *corev1.Service {
-	wrote := s.written.latest
+	wrote := s.written
 	if service == nil || wrote == nil {
 		return service
 	}
-	older, err := resourceversion.CompareResourceVersion(service.ResourceVersion, wrote.version)
-	if err != nil || older >= 0 || service.UID != wrote.uid {
-		s.written.latest = nil
+	older, err := resourceversion.CompareResourceVersion(service.ResourceVersion, wrote.ResourceVersion)
+	if err != nil || older >= 0 || service.UID != wrote.UID {
+		s.written = nil
 		return service
 	}
 	latest := *service // the cached object is not modified
-	latest.ResourceVersion, latest.Finalizers, latest.Status = wrote.version, wrote.finalizers, wrote.status
+	latest.ResourceVersion, latest.Finalizers, latest.Status = wrote.ResourceVersion, wrote.Finalizers, wrote.Status
 	return &latest
-}
-
-// recordVersion records a Service as the API server returned it after a write.
-func (s *serviceState) recordVersion(updated *corev1.Service) {
-	s.written.latest = &writtenService{uid: updated.UID, version: updated.ResourceVersion,
-		finalizers: updated.Finalizers, status: updated.Status}
-}
-
-// recordAddresses records the published addresses of the load balancer.
-func (s *serviceState) recordAddresses(addresses corev1.LoadBalancerStatus) {
-	s.written.addresses = addresses
 }
 
 // expect records the event that follows when the load balancer is in sync or deleted, and reports whether another one
@@ -266,7 +238,7 @@ func (s *serviceState) recordWrite(cause cause) {
 // recordInSync records that nothing differs and that the load balancer is ready.
 func (s *serviceState) recordInSync(service *corev1.Service, found cloud.Comparison) {
 	s.inSync, s.refused = true, ""
-	s.due, s.drift, s.wait, s.events, s.stale = due{}, drift{}, wait{}, nil, 0
+	s.unfinished = unfinished{}
 	s.observe(service, found)
 }
 
@@ -275,14 +247,6 @@ func (s *serviceState) recordRefused(service *corev1.Service, found cloud.Compar
 	s.clearDrift()
 	s.inSync, s.refused = true, messageOf(found.Refused)
 	s.observe(service, found)
-}
-
-// recordNotices records notices that have been reported.
-func (s *serviceState) recordNotices(notices []cloud.Notice) { s.notices = notices }
-
-// recordDrift records drift, and the plan that reverts it; "" if it cannot be reverted.
-func (s *serviceState) recordDrift(summary string) {
-	s.drift.found, s.drift.summary = true, cmp.Or(summary, s.drift.summary)
 }
 
 // recordRepair records that drift was reverted.
@@ -300,9 +264,6 @@ func (s *serviceState) repairPause(plan cloud.Plan, interval time.Duration) time
 	}
 	return max(0, min(interval, repairInterval)-time.Since(latest.repaired))
 }
-
-// recordStale counts a plan that was stale, and returns the delay before the next one.
-func (s *serviceState) recordStale() time.Duration { return s.stale.Next() }
 
 // recordEvent records an event. It returns the time of the event; fresh means that there was none before with the same
 // reason and object since the load balancer was last in sync.
@@ -346,8 +307,7 @@ func (s *serviceState) clearDrift() {
 
 // reset discards the state when the cloud has no objects of the Service any more.
 func (s *serviceState) reset() {
-	s.service, s.input, s.cause, s.inSync, s.refused, s.written = nil, input{}, "", false, "", written{}
-	s.elsewhere, s.notices, s.due, s.drift, s.wait, s.events, s.stale = false, nil, due{}, drift{}, wait{}, nil, 0
+	s.memory = memory{}
 	s.seen.Store(nil)
 }
 
@@ -359,6 +319,3 @@ func (s *serviceState) waitedSince(w cloud.Wait) time.Time {
 	}
 	return s.wait.since
 }
-
-// explainWait records why the load balancer is not ready.
-func (s *serviceState) explainWait(message string) { s.wait.message = message }

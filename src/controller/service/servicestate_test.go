@@ -2,14 +2,6 @@ package service
 
 import (
 	"errors"
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"go/types"
-	"path/filepath"
-	"reflect"
-	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,55 +10,6 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
-
-// filledState returns a state in which no field is zero, except the lock.
-func filledState(t *testing.T) *serviceState {
-	t.Helper()
-	s := &serviceState{
-		service: &corev1.Service{}, input: input{changed: time.Now()}, cause: causeDrift, inSync: true, refused: "SCTP",
-		written: written{latest: &writtenService{}}, elsewhere: true, notices: []cloud.Notice{{}},
-		due: due{left: []string{"lb"}}, drift: drift{found: true}, wait: wait{object: "lb"},
-		events: map[string]sentEvent{reasonSlow: {}}, stale: 1,
-	}
-	s.seen.Store(&seen{repaired: time.Now()})
-	if names := zeroFields(s); len(names) > 0 {
-		t.Errorf("not in this test: %v", names)
-	}
-	return s
-}
-
-// zeroFields returns the names of the fields that are zero, except the lock.
-func zeroFields(s *serviceState) (names []string) {
-	state := reflect.ValueOf(s).Elem()
-	for i := range state.NumField() {
-		if name := state.Type().Field(i).Name; name != "Mutex" && state.Field(i).IsZero() {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// TestReset: reset clears all fields. A field more than these 15 needs a reason.
-func TestReset(t *testing.T) {
-	s := filledState(t)
-	s.reset()
-	if zero, all := len(zeroFields(s)), reflect.TypeFor[serviceState]().NumField()-1; s.seen.Load() != nil ||
-		zero < all-1 || all+1 > 15 {
-		t.Errorf("after a reset %d of %d fields are zero", zero, all)
-	}
-}
-
-// TestRecordInSync: recordInSync clears what matters only until then, and keeps the rest for the next updateCause.
-func TestRecordInSync(t *testing.T) {
-	s := filledState(t)
-	s.recordInSync(&corev1.Service{}, cloud.Comparison{})
-	if got := zeroFields(s); !slices.Equal(got, []string{"refused", "due", "drift", "wait", "events", "stale"}) {
-		t.Errorf("these fields are cleared: %v", got)
-	}
-	if s.latestSeen().repaired.IsZero() {
-		t.Error("the time of the latest repair is lost")
-	}
-}
 
 // TestUpdateCause: the cause depends on which input has changed.
 func TestUpdateCause(t *testing.T) {
@@ -225,34 +168,5 @@ func TestWaitedSince(t *testing.T) {
 		if got := s.waitedSince(w); time.Since(got) > time.Minute {
 			t.Errorf("%+v: since %s", w, got)
 		}
-	}
-}
-
-// TestStateIsWrittenInOneFile: no function in another file than servicestate.go assigns to a field of a serviceState.
-func TestStateIsWrittenInOneFile(t *testing.T) {
-	files, err := filepath.Glob("*.go")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("files: %v, error %v", files, err)
-	}
-	state := reflect.TypeFor[serviceState]()
-	for _, name := range files {
-		if name == "servicestate.go" || strings.HasSuffix(name, "_test.go") {
-			continue
-		}
-		positions := token.NewFileSet()
-		file, err := parser.ParseFile(positions, name, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ast.Inspect(file, func(node ast.Node) bool {
-			assign, ok := node.(*ast.AssignStmt)
-			for i := 0; ok && i < len(assign.Lhs); i++ {
-				path := strings.Split(types.ExprString(assign.Lhs[i]), ".")
-				if _, field := state.FieldByName(path[min(1, len(path)-1)]); field && path[0] == "s" {
-					t.Errorf("%s assigns to %v", positions.Position(node.Pos()), path)
-				}
-			}
-			return true
-		})
 	}
 }

@@ -39,11 +39,16 @@ func (s *stateStore) has(key string) bool {
 	return s.states[key] != nil
 }
 
-// all returns all states.
-func (s *stateStore) all() []*serviceState {
+// seen returns what the latest comparison of each Service found.
+func (s *stateStore) seen() (all []*seen) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Collect(maps.Values(s.states))
+	for _, state := range s.states {
+		if seen := state.seen.Load(); seen != nil {
+			all = append(all, seen)
+		}
+	}
+	return all
 }
 
 // keys returns the keys of all states.

@@ -145,7 +145,7 @@ func (w writer) writeStatus(ctx context.Context, s *serviceState, service *corev
 		return fmt.Errorf("writing the status of Service %s: %w", klog.KObj(service), err)
 	}
 	if addresses != nil {
-		s.recordAddresses(*addresses)
+		s.published = *addresses
 	}
 	return nil
 }
@@ -177,7 +177,7 @@ func (w writer) patch(ctx context.Context, s *serviceState, from, to *corev1.Ser
 	if err != nil {
 		return err
 	}
-	s.recordVersion(updated)
+	s.written = updated
 	return nil
 }
 
@@ -230,11 +230,9 @@ func (s *serviceState) conditions(service *corev1.Service, o outcome) []metav1.C
 	_, drifted := findCondition(service.Status.Conditions, conditionDrifted)
 	switch {
 	case s.drift.summary != "":
-		all = append(all, metav1.Condition{Type: conditionDrifted, Status: metav1.ConditionTrue, Reason: reasonDrifted,
-			Message: truncateMessage(s.drift.summary)})
+		all = append(all, condition(conditionDrifted, metav1.ConditionTrue, reasonDrifted, s.drift.summary))
 	case drifted: // a Service without drift does not need the condition
-		all = append(all, metav1.Condition{Type: conditionDrifted, Status: metav1.ConditionFalse,
-			Reason: reasonAsWanted})
+		all = append(all, condition(conditionDrifted, metav1.ConditionFalse, reasonAsWanted, ""))
 	}
 	for i := range all {
 		all[i].ObservedGeneration = service.Generation
@@ -245,33 +243,30 @@ func (s *serviceState) conditions(service *corev1.Service, o outcome) []metav1.C
 // provisionedConditions returns the conditions about the load balancer itself. A failed reconciliation does not mean
 // that a ready load balancer has stopped.
 func (s *serviceState) provisionedConditions(o outcome) []metav1.Condition {
-	serves := metav1.Condition{Type: conditionProvisioned, Status: metav1.ConditionTrue, Reason: reasonProvisioned,
-		Message: truncateMessage(s.latestSeen().health)}
-	synced := metav1.Condition{Type: conditionSynced, Status: metav1.ConditionTrue, Reason: reasonAsWanted}
+	serves := condition(conditionProvisioned, metav1.ConditionTrue, reasonProvisioned, s.latestSeen().health)
+	waits := cloud.ReasonOf(o.err).Waits()
 	switch {
 	case o.err == nil:
-		return []metav1.Condition{serves, synced}
+		return []metav1.Condition{serves, condition(conditionSynced, metav1.ConditionTrue, reasonAsWanted, "")}
 	case errors.Is(o.err, errDriftReported):
 		return nil
-	case cloud.ReasonOf(o.err).Waits() && o.serving && s.wait.message == "": // more writes follow
+	case waits && o.serving && s.wait.message == "": // more writes follow
 		return nil
-	case cloud.ReasonOf(o.err).Waits():
-		serves.Status, serves.Reason, serves.Message = metav1.ConditionFalse, reasonWaiting,
-			truncateMessage(cmp.Or(s.wait.message, o.err.Error()))
-		return []metav1.Condition{serves}
+	case waits:
+		return []metav1.Condition{condition(conditionProvisioned, metav1.ConditionFalse, reasonWaiting,
+			cmp.Or(s.wait.message, o.err.Error()))}
 	case o.serving && o.transient:
 		return nil
 	}
-	synced.Status, synced.Reason, synced.Message = metav1.ConditionFalse, reasonConditionFailed,
-		truncateMessage(o.err.Error())
+	failed := condition(conditionSynced, metav1.ConditionFalse, reasonConditionFailed, o.err.Error())
 	switch {
 	case o.partlyInSync:
-		return []metav1.Condition{serves, synced}
+		return []metav1.Condition{serves, failed}
 	case o.serving:
-		return []metav1.Condition{synced}
+		return []metav1.Condition{failed}
 	}
-	serves.Status, serves.Reason, serves.Message = metav1.ConditionFalse, reasonConditionFailed, synced.Message
-	return []metav1.Condition{serves, synced}
+	return []metav1.Condition{condition(conditionProvisioned, metav1.ConditionFalse, reasonConditionFailed,
+		o.err.Error()), failed}
 }
 
 // noticeCondition returns the condition with the notices of a topic.
@@ -284,10 +279,15 @@ func (s *serviceState) noticeCondition(topic cloud.Topic) metav1.Condition {
 		}
 	}
 	if len(messages) == 0 {
-		return metav1.Condition{Type: string(topic), Status: metav1.ConditionTrue, Reason: reasonAsWanted}
+		return condition(string(topic), metav1.ConditionTrue, reasonAsWanted, "")
 	}
 	return metav1.Condition{Type: string(topic), Status: metav1.ConditionFalse, Reason: reason,
 		Message: truncate(event.Sentences(messages...), maxNotices)}
+}
+
+// condition returns a condition with at most the beginning of a message.
+func condition(kind string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
+	return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: truncate(message, maxMessage)}
 }
 
 // findCondition returns the condition of a type, and whether there is one.
@@ -298,9 +298,6 @@ func findCondition(conditions []metav1.Condition, kind string) (metav1.Condition
 	}
 	return *condition, true
 }
-
-// truncateMessage shortens a message to the maximum length in a condition.
-func truncateMessage(message string) string { return truncate(message, maxMessage) }
 
 // truncate shortens a text to at most limit bytes, and marks that it did.
 func truncate(text string, limit int) string {

@@ -174,7 +174,7 @@ func TestProvisionedConditions(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := &serviceState{}
-			s.explainWait(tt.message)
+			s.wait.message = tt.message
 			if got := conditionTexts(s.provisionedConditions(tt.outcome)); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
@@ -220,9 +220,10 @@ func TestConditions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Generation: 3},
 				Status: corev1.ServiceStatus{Conditions: tt.before}}
-			s := &serviceState{notices: tt.notices, drift: drift{summary: tt.drift}}
+			s := &serviceState{}
+			s.notices, s.drift.summary = tt.notices, tt.drift
 			if tt.compared {
-				s.manage(service)
+				s.service = service
 			}
 			conditions := s.conditions(service, outcome{err: errDriftReported})
 			if got := conditionTexts(conditions); got != tt.want {

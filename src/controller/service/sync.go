@@ -72,7 +72,7 @@ func (c *Controller) syncManaged(ctx context.Context, s *serviceState, service *
 	if s.elsewhere && cloud.SameDesired(s.service, service) {
 		return nil
 	}
-	s.leaveElsewhere(service, false)
+	s.elsewhere = false
 	addFinalizer := func(ctx context.Context) error { return c.writer.addFinalizer(ctx, s, service) }
 	req := request{service: service, addFinalizer: addFinalizer}
 	var err error
@@ -82,7 +82,7 @@ func (c *Controller) syncManaged(ctx context.Context, s *serviceState, service *
 	status, err := c.ensure(ctx, s, req)
 	switch {
 	case errors.Is(err, cloudprovider.ImplementedElsewhere):
-		s.leaveElsewhere(service, true)
+		s.elsewhere, s.service = true, service
 		return c.writer.removeFinalizer(ctx, s, service)
 	case err != nil && ctx.Err() != nil && !errors.Is(err, errDriftReported):
 		return err // the process stops, and the next one continues
@@ -138,7 +138,7 @@ func (c *Controller) remove(ctx context.Context, s *serviceState, service *corev
 			service = claimed
 		}
 	}
-	s.manage(service)
+	s.service = service
 	if err := c.ensureDeleted(ctx, s, service); err != nil {
 		return err
 	}
