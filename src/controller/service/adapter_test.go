@@ -159,16 +159,24 @@ func TestAdapterRetryError(t *testing.T) {
 	})
 }
 
-// TestAdapterImplementedElsewhere: a Service whose load balancer another program implements is not changed.
+// TestAdapterImplementedElsewhere: a Service whose load balancer another program implements is not changed, and keeps a
+// finalizer that it had.
 func TestAdapterImplementedElsewhere(t *testing.T) {
-	inRig(t, func(r *rig) {
-		provided := &fakeProvider{exists: map[string]bool{}, ensureErr: cloudprovider.ImplementedElsewhere}
-		r.startAdapter(provided)
-		r.addService("web")
-		<-time.After(time.Hour)
-		wantList(r, "calls", provided.recordedCalls(), "ensure web of kubernetes on ab")
-		want(r, "finalizer", helpers.HasLBFinalizer(r.service("web")), false)
-	})
+	for _, had := range []bool{false, true} {
+		inRig(t, func(r *rig) {
+			provided := &fakeProvider{exists: map[string]bool{}, ensureErr: cloudprovider.ImplementedElsewhere}
+			r.startAdapter(provided)
+			r.addService("web", func(s *corev1.Service) {
+				if had {
+					s.Finalizers = []string{helpers.LoadBalancerCleanupFinalizer}
+				}
+			})
+			<-time.After(time.Hour)
+			wantList(r, "calls", provided.recordedCalls(), "ensure web of kubernetes on ab")
+			want(r, "finalizer", helpers.HasLBFinalizer(r.service("web")), had)
+			want(r, "conditions", hasConditions(r.service("web")), false)
+		})
+	}
 }
 
 // TestAdapterFails: if the provider returns an error, nothing is deleted and the finalizer stays. A missing status is

@@ -72,6 +72,12 @@ func TestReports(t *testing.T) {
 			<-time.After(time.Second)
 			want(r, "diffs after a report of "+what, r.comparisons()-before, 1)
 		}
+		for _, machine := range []string{"vm-x", "vm-y"} { // only the same repair waits
+			r.cloud.set(func(p *fakeCloud) { p.balancers[r.service("web").UID].machines = []string{machine} })
+			reports <- cloud.Change{Service: types.NamespacedName{Namespace: "shop", Name: "web"}}
+			<-time.After(time.Second)
+			want(r, "targets after a report", r.cloud.contents()["web"], "80/TCP to 30080 on vm-a vm-b")
+		}
 		r.deleteIgnoringFinalizers("web")
 		r.waitForSync()
 		r.cloud.set(func(p *fakeCloud) { p.balancers["lost"] = &fakeBalancer{owner: types.NamespacedName{Name: "x"}} })

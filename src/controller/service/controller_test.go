@@ -87,35 +87,6 @@ func TestWorkersDoNotWait(t *testing.T) {
 	})
 }
 
-// TestTypeChanges: when the type changes, the load balancer, address, conditions and finalizer are removed. When it
-// changes back, they are created again.
-func TestTypeChanges(t *testing.T) {
-	inRig(t, func(r *rig) {
-		r.startWithService(2)
-		r.changeService("web", func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeClusterIP })
-		r.waitForSync()
-		service := r.service("web")
-		want(r, "left in the cloud", len(r.cloud.contents()), 0)
-		want(r, "status and finalizers", fmt.Sprint(service.Status, service.Finalizers),
-			fmt.Sprint(corev1.ServiceStatus{}, []string{}))
-		r.changeService("web", func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeLoadBalancer })
-		r.waitForSync()
-		want(r, "back again", r.condition("web", conditionProvisioned), "True Provisioned")
-	})
-}
-
-// TestTypeChangedWhileStopped: because of the finalizer, the next process deletes the load balancer.
-func TestTypeChangedWhileStopped(t *testing.T) {
-	inRig(t, func(r *rig) {
-		r.startWithService(2)
-		r.stop()
-		r.changeService("web", func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeNodePort })
-		r.start(2)
-		want(r, "left in the cloud", len(r.cloud.contents()), 0)
-		want(r, "finalizer", helpers.HasLBFinalizer(r.service("web")), false)
-	})
-}
-
 // TestServiceIsReplaced: the load balancer of a Service without a finalizer is deleted after another Service with its
 // name was created.
 func TestServiceIsReplaced(t *testing.T) {
@@ -259,22 +230,6 @@ func TestStopIsNotReportedAsFailure(t *testing.T) {
 	})
 }
 
-// TestStopFinishesTheWrite: when the process stops, it finishes the current write and starts no other.
-func TestStopFinishesTheWrite(t *testing.T) {
-	inRig(t, func(r *rig) {
-		writing := make(chan struct{})
-		r.cloud.onWrite = func() { close(writing); <-time.After(10 * time.Second) }
-		r.start(1)
-		r.addService("one")
-		r.addService("two")
-		<-writing
-		began := time.Now()
-		r.stop()
-		want(r, "stopping took", time.Since(began).Round(time.Second), 10*time.Second)
-		want(r, "made", len(r.cloud.contents()), 1)
-	})
-}
-
 // TestStatusIsRestored: the addresses and the finalizer are restored if they are removed.
 func TestStatusIsRestored(t *testing.T) {
 	inRig(t, func(r *rig) {
@@ -285,16 +240,5 @@ func TestStatusIsRestored(t *testing.T) {
 		r.changeService("web", func(s *corev1.Service) { s.Finalizers = nil })
 		r.waitForSync()
 		want(r, "finalizer", helpers.HasLBFinalizer(r.service("web")), true)
-	})
-}
-
-// TestNoNodePorts: an event reports why the Service has no load balancer.
-func TestNoNodePorts(t *testing.T) {
-	inRig(t, func(r *rig) {
-		r.start(1)
-		r.addService("web", func(s *corev1.Service) { s.Spec.Ports[0].NodePort = 0 })
-		r.waitForSync()
-		wantList(r, "events", r.events(), "Warning SyncLoadBalancerFailed")
-		want(r, "condition", r.condition("web", conditionProvisioned), "False Failed")
 	})
 }

@@ -28,10 +28,9 @@ const watchDelay = 3 * time.Second
 // worker runs on it.
 type delayedCluster struct {
 	*testing.T
-	cluster    *cluster.Cluster
-	cloud      *fakeCloud
-	process    *workerpooltest.Process
-	failsPatch bool // the API server refuses to add finalizers
+	cluster *cluster.Cluster
+	cloud   *fakeCloud
+	process *workerpooltest.Process
 	// beforePatch is called before each patch. With an error, the patch is not sent.
 	beforePatch func() error
 	// afterPatch is called after each patch. With an error, its answer is lost.
@@ -96,10 +95,6 @@ func (b *delayedCluster) current() *corev1.Service { return b.cluster.Services()
 
 // RoundTrip forwards requests to the cluster.
 func (b *delayedCluster) RoundTrip(request *http.Request) (*http.Response, error) {
-	if b.failsPatch && request.Method == http.MethodPatch && !helpers.HasLBFinalizer(b.current()) {
-		b.failsPatch = false
-		return nil, io.ErrUnexpectedEOF
-	}
 	if request.Method == http.MethodPatch && b.beforePatch != nil {
 		if err := b.beforePatch(); err != nil {
 			return nil, err
@@ -163,36 +158,6 @@ func TestTypeChangesBackWhileItIsRemoved(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestConditionsOfAServiceThatNeverHadTheFinalizer: conditions are removed when the type changes, also by the next
-// process.
-func TestConditionsOfAServiceThatNeverHadTheFinalizer(t *testing.T) {
-	for _, restarts := range []bool{false, true} {
-		inDelayedCluster(t, func(b *delayedCluster) {
-			b.start()
-			service := web()
-			makeLoadBalancer(service)
-			b.failsPatch = true
-			b.must(b.cluster.Create(service))
-			workerpooltest.Pass(watchDelay + time.Second)
-			if len(b.current().Status.Conditions) == 0 || helpers.HasLBFinalizer(b.current()) {
-				t.Fatalf("conditions %v, finalizers %q; want some, and none of ours", b.current().Status.Conditions,
-					b.current().Finalizers)
-			}
-			if restarts {
-				b.process.End()
-			}
-			b.change(makeClusterIP)
-			if restarts {
-				b.start()
-			}
-			b.waitForSync()
-			if left := b.current().Status.Conditions; len(left) > 0 {
-				t.Errorf("restarted: %t: its conditions are %v", restarts, left)
-			}
-		})
-	}
 }
 
 // TestTypeChangesBeforeAWrite: the type changes just before the controller writes to the Service. The watch reports the

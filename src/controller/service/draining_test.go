@@ -3,7 +3,6 @@ package service
 import (
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 )
 
@@ -69,30 +68,6 @@ func TestRollingUpdateOfLocal(t *testing.T) {
 	}
 }
 
-// TestDrainingNodeIsNotAdded: a node that is no target does not become one because it drains, also after a restart.
-func TestDrainingNodeIsNotAdded(t *testing.T) {
-	inLocalRig(t, func(r *rig) {
-		wantList(r, "writes", r.setAndTake(ready("a"), drains("b")))
-		r.stop()
-		r.start(2)
-		r.waitForSync()
-		wantList(r, "writes after a restart", r.cloud.takeWrites())
-	})
-}
-
-// TestAllEndpointsDrain: the targets stay as long as no endpoint is ready.
-func TestAllEndpointsDrain(t *testing.T) {
-	inLocalRig(t, func(r *rig) {
-		r.setAndTake(ready("a"), ready("b"))
-		wantList(r, "writes while both drain", r.setAndTake(drains("a"), drains("b")))
-		wantList(r, "writes while one drains", r.setAndTake(drains("b")))
-		wantList(r, "writes with another one", r.setAndTake(drains("b"), ready("c")),
-			"update load balancer web: [vm-a vm-b] becomes [vm-b vm-c]")
-		wantList(r, "writes at the end", r.setAndTake(ready("c")),
-			"update load balancer web: [vm-b vm-c] becomes [vm-c]")
-	})
-}
-
 // TestDrainingNodeStaysOverARestart: the targets in the cloud are enough to keep it, so a take-over writes nothing.
 func TestDrainingNodeStaysOverARestart(t *testing.T) {
 	inLocalRig(t, func(r *rig) {
@@ -101,26 +76,6 @@ func TestDrainingNodeStaysOverARestart(t *testing.T) {
 		r.start(2)
 		r.waitForSync()
 		wantList(r, "writes of the next process", r.cloud.takeWrites())
-		wantList(r, "writes at the end", r.setAndTake(ready("b")), aLeaves)
-	})
-}
-
-// TestDrainingNodeGoes: a node that is deleted is no target any more, whatever its endpoints are.
-func TestDrainingNodeGoes(t *testing.T) {
-	inLocalRig(t, func(r *rig) {
-		r.setAndTake(drains("a"), ready("b"))
-		r.deleteNode("a")
-		r.waitForSync()
-		want(r, "targets", r.cloud.contents()["web"], "80/TCP to 30080 on vm-b")
-	})
-}
-
-// TestDrainingNodeIsExcluded: a node that served although it is excluded stays until it has drained.
-func TestDrainingNodeIsExcluded(t *testing.T) {
-	inLocalRig(t, func(r *rig) {
-		r.changeNode("a", func(n *corev1.Node) { n.Labels = map[string]string{corev1.LabelNodeExcludeBalancers: ""} })
-		r.waitForSync()
-		wantList(r, "writes with another one", r.setAndTake(drains("a"), ready("b")), bComes)
 		wantList(r, "writes at the end", r.setAndTake(ready("b")), aLeaves)
 	})
 }

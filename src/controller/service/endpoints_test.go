@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/cache"
 )
 
 // endpoint returns an endpoint on a node; "" for none. In conditions, "r", "s" and "t" mean that ready, serving or
@@ -64,35 +63,16 @@ func TestNodesOf(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
+			var each []*discoveryv1.EndpointSlice // in a slice of its own
+			for _, one := range tt.endpoints {
+				each = append(each, sliceOf("web-1", "web", one))
+			}
+			apart, _ := nodesOf(each...).texts()
 			ready, draining := nodesOf(sliceOf("web-1", "web", tt.endpoints...)).texts()
-			if ready != tt.ready || draining != tt.draining {
+			if apart != ready || ready != tt.ready || draining != tt.draining {
 				t.Errorf("ready %q, draining %q; want %q, %q", ready, draining, tt.ready, tt.draining)
 			}
 		})
-	}
-}
-
-// TestEndpointNodesOf: the result contains the nodes of all slices of the Service, and of no others.
-func TestEndpointNodesOf(t *testing.T) {
-	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers())
-	for _, one := range []*discoveryv1.EndpointSlice{
-		sliceOf("web-1", "web", endpoint("a", ""), endpoint("b", "R"), endpoint("c", "Rst")),
-		sliceOf("web-2", "web", endpoint("c", "r"), endpoint("a", "r"), endpoint("f", "Rst")),
-		sliceOf("other-1", "other", endpoint("d", "")), sliceOf("nobody", "", endpoint("e", "")),
-	} {
-		if err := indexer.Add(one); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for key, want := range map[string]string{"shop/web": "a c/f", "shop/other": "d/", "elsewhere/web": "/",
-		"shop/none": "/"} {
-		nodes, err := endpointNodesOf(indexer, key)
-		if ready, draining := nodes.texts(); err != nil || ready+"/"+draining != want {
-			t.Errorf("%s: ready %q, draining %q, error %v; want %q", key, ready, draining, err, want)
-		}
-	}
-	if _, err := endpointNodesOf(cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil), "shop/web"); err == nil {
-		t.Error("no index, and no error")
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
@@ -165,8 +164,8 @@ func TestNodeNoticesAreDelayed(t *testing.T) {
 	}
 }
 
-// TestFailureIsReportedOncePerBackOffStep: a failure becomes one event for each step of the back-off. A change of the
-// Service is retried at once.
+// TestFailureIsReportedOncePerBackOffStep: a failure becomes one event for each step of the back-off, whatever causes
+// the reconciliation. A change of the Service is retried at once.
 func TestFailureIsReportedOncePerBackOffStep(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.cloud.callErr = errors.New("quota exceeded")
@@ -179,6 +178,13 @@ func TestFailureIsReportedOncePerBackOffStep(t *testing.T) {
 		if events := r.events(); len(events) < 6 || len(events) > 8 ||
 			slices.ContainsFunc(events, func(one string) bool { return one != "Warning SyncLoadBalancerFailed" }) {
 			r.Errorf("events in ten minutes: %q", events)
+		}
+		for i := range 20 {
+			r.addNode(fmt.Sprintf("n%d", i))
+			<-time.After(2 * time.Second)
+		}
+		if events := r.events(); len(events) > 1 {
+			t.Errorf("twenty nodes within 40 seconds: events %q", events)
 		}
 		r.cloud.set(func(p *fakeCloud) { p.callErr = nil })
 		r.changeService("web", func(s *corev1.Service) { s.Annotations = map[string]string{"changed": "yes"} })
@@ -203,39 +209,6 @@ func TestFailureAfterDrift(t *testing.T) {
 			slices.Contains(events, "Warning LoadBalancerNotRepaired") {
 			t.Errorf("events %q, want one about the change", events)
 		}
-	})
-}
-
-// TestEventsReachTheCluster: without a recorder, events are created in the API server.
-func TestEventsReachTheCluster(t *testing.T) {
-	inRig(t, func(r *rig) {
-		r.start(1)
-		r.stop()
-		r.recordToCluster = true
-		r.startWithService(1)
-		events, err := r.cluster.CoreV1().Events("shop").List(t.Context(), metav1.ListOptions{})
-		// In virtual time two events of the same moment have the same name.
-		if err != nil || len(events.Items) == 0 || events.Items[0].Source.Component != "service-controller" {
-			t.Errorf("events %v, error %v; want some of the service-controller", events, err)
-		}
-	})
-}
-
-// TestNoticesAreReportedOnce: notices become events once, and again when they change.
-func TestNoticesAreReportedOnce(t *testing.T) {
-	inRig(t, func(r *rig) {
-		r.start(1)
-		r.addService("web", func(s *corev1.Service) { s.Annotations = map[string]string{"plain/wrong": "one"} })
-		<-time.After(time.Hour)
-		wantList(r, "events", r.events(), "Warning Wrong", "Normal EnsuringLoadBalancer", "Normal EnsuredLoadBalancer")
-		want(r, "condition", r.condition("web", "LoadBalancerConfigValid"), "False Wrong")
-		want(r, "serves all the same", r.condition("web", conditionProvisioned), "True Provisioned")
-		r.changeService("web", func(s *corev1.Service) { s.Annotations["plain/wrong"] = "two" })
-		r.waitForSync()
-		wantList(r, "events", r.events(), "Warning Wrong")
-		r.changeService("web", func(s *corev1.Service) { s.Annotations = nil })
-		r.waitForSync()
-		want(r, "condition", r.condition("web", "LoadBalancerConfigValid"), "True AsWanted")
 	})
 }
 

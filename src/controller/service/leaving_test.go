@@ -240,44 +240,6 @@ func TestForeignFinalizer(t *testing.T) {
 	}
 }
 
-// TestServicesOfAnOlderVersion: an older version wrote no condition that records class and addresses. A Service that it
-// left with the finalizer and its other conditions is released when it is deleted, or has another type.
-func TestServicesOfAnOlderVersion(t *testing.T) {
-	older := func(s *corev1.Service) {
-		s.Finalizers = []string{helpers.LoadBalancerCleanupFinalizer}
-		s.Status.Conditions = []metav1.Condition{{Type: conditionProvisioned, Status: metav1.ConditionTrue,
-			Reason: reasonProvisioned}}
-	}
-	now := metav1.Now()
-	deleted := func(s *corev1.Service) { s.DeletionTimestamp = &now }
-	addressed := func(s *corev1.Service) {
-		s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "192.0.2.9"}}
-	}
-	theirs := becomes(corev1.ServiceTypeLoadBalancer, otherClass)
-	for name, tt := range map[string]struct {
-		changes changes
-		exists  bool
-	}{
-		"another class, nothing left":    {changes{older, theirs, deleted}, false},
-		"another class, its address":     {changes{older, theirs, deleted, addressed}, true},
-		"another type, nothing left":     {changes{older, becomes(corev1.ServiceTypeClusterIP, "")}, false},
-		"another type, something left":   {changes{older, becomes(corev1.ServiceTypeClusterIP, "")}, true},
-		"of this controller, in the end": {changes{older, deleted, addressed}, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inRig(t, func(r *rig) {
-				web := r.addService("web", tt.changes...)
-				if tt.exists {
-					r.cloud.balancers[web.UID] = &fakeBalancer{address: "192.0.2.9"}
-				}
-				r.start(1)
-				<-time.After(time.Minute)
-				r.wantReleased(false)
-			})
-		})
-	}
-}
-
 // TestAddressesAreRecordedWithoutAnAnswer: if the cloud is away at the first reconciliation after the upgrade from an
 // older version, the addresses in the status are recorded as those of this controller.
 func TestAddressesAreRecordedWithoutAnAnswer(t *testing.T) {

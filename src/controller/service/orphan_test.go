@@ -102,19 +102,6 @@ func TestOrphanIsNotDeletedBeforeTheServiceIsGone(t *testing.T) {
 	}
 }
 
-// TestNoOrphanIsDeletedIfMostObjectsAreOrphans: the configuration may be that of another cluster, or the cluster may
-// have been restored.
-func TestNoOrphanIsDeletedIfMostObjectsAreOrphans(t *testing.T) {
-	inRig(t, func(r *rig) {
-		r.startWithOrphan()
-		r.cloud.set(func(p *fakeCloud) {
-			p.balancers["uid-more"] = &fakeBalancer{owner: namespacedName("more"), address: "192.0.2.201"}
-		})
-		<-time.After(4 * driftPeriod)
-		want(r, "load balancers", len(r.cloud.contents()), 3)
-	})
-}
-
 // TestRetainedOrphanIsNotDeleted: the deletion policy of its Service was to retain it.
 func TestRetainedOrphanIsNotDeleted(t *testing.T) {
 	inRig(t, func(r *rig) {

@@ -62,6 +62,14 @@ func TestPhase(t *testing.T) {
 			if got := phaseOf(tt.behaviour, service, false); got != tt.want {
 				t.Errorf("phase %d, want %d", got, tt.want)
 			}
+			if !tt.finalizer {
+				return
+			}
+			service.Finalizers = nil // a Service may have conditions, and no finalizer yet
+			service.Status.Conditions = []metav1.Condition{{Type: conditionProvisioned}}
+			if got := phaseOf(tt.behaviour, service, false); got != tt.want {
+				t.Errorf("phase %d with conditions only, want %d", got, tt.want)
+			}
 		})
 	}
 }

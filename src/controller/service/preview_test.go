@@ -55,6 +55,8 @@ func TestPreview(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.startWithService(1)
 		r.addService("gone")
+		r.setEndpoints("near", "a")
+		r.addService("near", localPolicy)
 		r.waitForSync()
 		r.stop()
 		r.addService("new")
@@ -68,7 +70,8 @@ func TestPreview(t *testing.T) {
 		want(r, "writes to the cloud", len(r.cloud.writes)-before, 0)
 		want(r, "writes to Kubernetes", len(r.takeKubernetesWrites()), 0)
 		want(r, "events", len(r.events()), 0)
-		want(r, "Services", len(found), 3)
+		want(r, "Services", len(found), 4)
+		want(r, "preview of a Service whose endpoint is on none of the new nodes", found["near"], "")
 		for name, begin := range map[string]string{"web": "update ", "new": "finalizer; create ",
 			"gone": "deleting: delete "} {
 			if !strings.HasPrefix(found[name], begin) {
@@ -81,23 +84,6 @@ func TestPreview(t *testing.T) {
 		want(r, "writes of the controller", len(r.cloud.writes)-before, 3)
 		for name, text := range r.previews() {
 			want(r, "preview of "+name+" afterwards", text, "")
-		}
-	})
-}
-
-// TestPreviewOfLocalTraffic: it counts only nodes with a ready endpoint, as the controller does.
-func TestPreviewOfLocalTraffic(t *testing.T) {
-	inRig(t, func(r *rig) {
-		r.addService("web", func(s *corev1.Service) {
-			s.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
-		})
-		r.setEndpoints("web", "a")
-		r.start(1)
-		r.stop()
-		want(r, "preview", r.previews()["web"], "")
-		r.setEndpoints("web", "b")
-		if found := r.previews()["web"]; !strings.HasPrefix(found, "update ") {
-			t.Errorf("the preview is %q, although another node has the endpoint", found)
 		}
 	})
 }

@@ -157,27 +157,6 @@ func TestNodeSelectorAndLocal(t *testing.T) {
 	})
 }
 
-// TestSelectionsAreShared: the targets of a selector are computed once for all Services that have it, and again when
-// labels change.
-func TestSelectionsAreShared(t *testing.T) {
-	inRig(t, func(r *rig) {
-		r.labelNode("a", "pool", "web")
-		r.start(2)
-		for i := range 20 {
-			r.addService(fmt.Sprintf("web-%02d", i), withSelector([]string{"pool=web", "pool in (web)"}[i%2]))
-		}
-		r.waitForSync()
-		f := r.controller.nodeSet
-		want(r, "computed targets, with those of all nodes", len(f.chosen), 3)
-		r.labelNode("b", "pool", "web")
-		r.waitForSync()
-		for name, has := range r.cloud.contents() {
-			want(r, name, has, "80/TCP to 30080 on vm-a vm-b")
-		}
-		want(r, "computed targets", len(f.chosen), 2)
-	})
-}
-
 // TestSelectorWithoutService: labels that change while no Service has a selector count for the next Service with it.
 func TestSelectorWithoutService(t *testing.T) {
 	inRig(t, func(r *rig) {

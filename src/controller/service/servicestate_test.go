@@ -111,25 +111,6 @@ func TestSettledAfter(t *testing.T) {
 	}
 }
 
-// TestRepairPause: only the same repair waits, for as long as the period of checks for drift, at most five minutes.
-func TestRepairPause(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, plan := &serviceState{}, cloud.Plan{{Verb: cloud.Update, Kind: "listener", Name: "web"}}
-		paused := func(what string, plan cloud.Plan, period, want time.Duration) {
-			if got := s.repairPause(plan, period); got != want {
-				t.Errorf("%s: %s, want %s", what, got, want)
-			}
-		}
-		paused("before the first repair", plan, time.Hour, 0)
-		s.recordRepair(plan)
-		paused("after it", plan, time.Hour, repairInterval)
-		paused("another repair", append(plan, plan...), time.Hour, 0)
-		paused("with frequent checks", plan, time.Minute, time.Minute)
-		<-time.After(repairInterval)
-		paused("later", plan, time.Hour, 0)
-	})
-}
-
 // TestExpect: a Service that needs its load balancer again has no event about the end of a deletion, and the other way
 // round.
 func TestExpect(t *testing.T) {

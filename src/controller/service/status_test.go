@@ -125,22 +125,6 @@ func TestWritesCheckTheUID(t *testing.T) {
 	}
 }
 
-// TestRemoveFinalizer: removeFinalizer removes only a finalizer that addFinalizer added.
-func TestRemoveFinalizer(t *testing.T) {
-	d, s := newWriterRig(t, web()), &serviceState{}
-	before := d.current()
-	if err := d.addFinalizer(t.Context(), s, before); err != nil {
-		t.Fatal(err)
-	}
-	withFinalizer := d.current()
-	since := d.cluster.Version()
-	d.wantWrites(d.removeFinalizer(t.Context(), s, withFinalizer), "one that had it already", since, 0)
-	d.wantWrites(d.removeFinalizer(t.Context(), s, before), "one that had not", since, 1)
-	if after := d.current(); helpers.HasLBFinalizer(after) || len(after.Finalizers) != 1 || hasConditions(after) {
-		t.Errorf("finalizers %q, conditions %v", after.Finalizers, after.Status.Conditions)
-	}
-}
-
 // TestProvisionedConditions: the conditions about the load balancer depend on the outcome. Conditions that are not
 // returned do not change.
 func TestProvisionedConditions(t *testing.T) {
