@@ -68,9 +68,7 @@ func TestInvalidAddressHidesNoValidOne(t *testing.T) {
 				r.addService("web")
 				r.waitForSync()
 				wantList(r, "addresses", addressesOf(r.service("web").Status.LoadBalancer), tt.published...)
-				events := slices.DeleteFunc(r.fullEvents(), func(event string) bool {
-					return !strings.HasPrefix(event, corev1.EventTypeWarning)
-				})
+				events := r.warnings()
 				if tt.invalid == "" {
 					wantList(r, "events", events)
 					return

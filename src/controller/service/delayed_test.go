@@ -209,3 +209,57 @@ func TestTypeChangesBeforeAWrite(t *testing.T) {
 		})
 	}
 }
+
+// TestNoWriteIsRepeated: no write is repeated while the cache contains an older version, and each is made once.
+func TestNoWriteIsRepeated(t *testing.T) {
+	inDelayedCluster(t, func(b *delayedCluster) {
+		b.cloud.readyAfter = 20 * time.Second
+		b.start()
+		patches := 0
+		b.beforePatch = func() error { patches++; return nil }
+		service := web()
+		service.Spec.Ports = []corev1.ServicePort{{Port: 80, NodePort: 30080}}
+		b.must(b.cluster.Create(service))
+		b.waitForSync()
+		if service = b.current(); !helpers.HasLBFinalizer(service) || len(service.Status.LoadBalancer.Ingress) != 1 ||
+			patches != 3 {
+			t.Errorf("%d patches, finalizers %q, addresses %v; want patches for the finalizer, that it waits, and an "+
+				"address", patches, service.Finalizers, service.Status.LoadBalancer.Ingress)
+		}
+		b.must(b.cluster.Delete(service))
+		b.waitForSync()
+		if service = b.current(); patches != 4 || len(service.Finalizers) != 1 || hasConditions(service) ||
+			len(service.Status.LoadBalancer.Ingress) > 0 {
+			t.Errorf("after %d patches, finalizers %q, status %v; want that of the other program, and none", patches,
+				service.Finalizers, service.Status)
+		}
+	})
+}
+
+// TestWritesCheckTheUID: a write for one Service does not change another Service with the same name.
+func TestWritesCheckTheUID(t *testing.T) {
+	inDelayedCluster(t, func(b *delayedCluster) {
+		b.start()
+		patches := 0
+		b.beforePatch = func() error {
+			if patches++; patches > 1 {
+				return nil
+			}
+			other := web()
+			makeClusterIP(other)
+			return b.cluster.Replace(other)
+		}
+		service := web()
+		service.Spec.Ports = []corev1.ServicePort{{Port: 80, NodePort: 30080}}
+		b.must(b.cluster.Create(service))
+		b.waitForSync()
+		if service = b.current(); patches == 0 || len(service.Finalizers) != 1 || hasConditions(service) {
+			t.Errorf("after %d patches, finalizers %q, conditions %v", patches, service.Finalizers,
+				service.Status.Conditions)
+		}
+		if events := strings.Join(b.process.Events(), "\n"); !strings.Contains(events,
+			"adding the finalizer that keeps Service shop/web") {
+			t.Errorf("events %s", events)
+		}
+	})
+}

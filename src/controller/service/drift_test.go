@@ -151,18 +151,6 @@ func TestFailedRepairIsReportedOnce(t *testing.T) {
 	})
 }
 
-// TestOutageIsNoDrift: while the cloud cannot be read, there are no events and no diffs.
-func TestOutageIsNoDrift(t *testing.T) {
-	inRig(t, func(r *rig) {
-		r.startWithService(1)
-		comparisons := r.comparisons()
-		r.cloud.set(func(p *fakeCloud) { p.callErr = errUnavailable })
-		<-time.After(3 * driftPeriod)
-		wantList(r, "events", r.events())
-		want(r, "comparisons", r.comparisons()-comparisons, 0)
-	})
-}
-
 // TestRepeatedDriftIsReported: the same drift is repaired and reported at each check, however frequent they are.
 func TestRepeatedDriftIsReported(t *testing.T) {
 	inRig(t, func(r *rig) {

@@ -1,7 +1,6 @@
 package service
 
 import (
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -62,9 +61,7 @@ func TestEndpointsForbidden(t *testing.T) {
 			"next": "False EndpointsNotRead"} {
 			want(r, "condition of "+name, r.condition(name, "LoadBalancerTargetsComplete"), wanted)
 		}
-		warnings := slices.DeleteFunc(r.fullEvents(), func(one string) bool {
-			return !strings.HasPrefix(one, "Warning")
-		})
+		warnings := r.warnings()
 		want(r, "warnings", len(warnings), 2) // one for each Service
 		if text := strings.Join(warnings, "\n"); !strings.Contains(text, "list and watch endpointslices") {
 			t.Errorf("no text says what is to be permitted:\n%s", text)
@@ -96,9 +93,7 @@ func TestNoWarningWhileEndpointsAreListed(t *testing.T) {
 		allow()
 		<-time.After(endpointsTimeout)
 		want(r, "it leads to", r.cloud.contents()["near"], "80/TCP to 30080 on vm-b")
-		wantList(r, "warnings", slices.DeleteFunc(r.events(), func(one string) bool {
-			return !strings.HasPrefix(one, "Warning")
-		}))
+		wantList(r, "warnings", r.warnings())
 	})
 }
 

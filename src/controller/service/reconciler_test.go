@@ -1,11 +1,8 @@
 package service
 
 import (
-	"slices"
 	"strings"
 	"testing"
-
-	corev1 "k8s.io/api/core/v1"
 )
 
 // TestCloudThatDropsUpdates: a write that is necessary again directly after it was made is reported, and made again
@@ -17,18 +14,11 @@ func TestCloudThatDropsUpdates(t *testing.T) {
 		r.cloud.takeWrites()
 		r.addNode("n")
 		r.waitForSync()
-		failures := failuresOf(r.fullEvents())
+		failures := r.warnings()
 		const again = `does not keep what is written: "update load balancer web`
 		if len(failures) != 1 || !strings.Contains(failures[0], again) {
 			r.Errorf("events %q", failures)
 		}
 		want(r, "writes within seconds", len(r.cloud.takeWrites()), 1)
-	})
-}
-
-// failuresOf returns the warnings among events.
-func failuresOf(events []string) []string {
-	return slices.DeleteFunc(events, func(event string) bool {
-		return !strings.HasPrefix(event, corev1.EventTypeWarning)
 	})
 }

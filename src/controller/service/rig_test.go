@@ -221,6 +221,13 @@ func (r *rig) events() []string {
 // fullEvents returns the events since the last call, as "Type Reason Message".
 func (r *rig) fullEvents() []string { return r.process.Events() }
 
+// warnings returns the warnings among the events since the last call, as "Warning Reason Message".
+func (r *rig) warnings() []string {
+	return slices.DeleteFunc(r.fullEvents(), func(event string) bool {
+		return !strings.HasPrefix(event, corev1.EventTypeWarning)
+	})
+}
+
 // comparisons returns the number of diffs.
 func (r *rig) comparisons() (comparisons int) {
 	r.cloud.set(func(p *fakeCloud) { comparisons = p.comparisons })

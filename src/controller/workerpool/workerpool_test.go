@@ -72,33 +72,6 @@ func TestSoManyWorkAtATime(t *testing.T) {
 	})
 }
 
-// TestNobodyElseHasAKey that is being served, also if it is queued again meanwhile: then it comes once more.
-func TestNobodyElseHasAKey(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := silent(t)
-		defer cancel()
-		queue, start, at := plain("a"), time.Now(), make(chan time.Duration, 9)
-		ended := began(ctx, queue, 2, func(context.Context, string) {
-			at <- time.Since(start)
-			if len(at) == 1 {
-				queue.Add("a")
-			}
-			<-time.After(time.Second)
-		})
-		<-time.After(5 * time.Second)
-		cancel()
-		<-ended
-		close(at)
-		var all []time.Duration
-		for one := range at {
-			all = append(all, one)
-		}
-		if want := []time.Duration{0, time.Second}; !slices.Equal(all, want) {
-			t.Errorf("served at %v, want %v", all, want)
-		}
-	})
-}
-
 // TestWhatIsUnderWayIsFinished after the end, and nothing else is begun.
 func TestWhatIsUnderWayIsFinished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -163,21 +136,5 @@ func TestEvery(t *testing.T) {
 				t.Errorf("%d calls within three minutes with a period of %s, want %d", calls, period, want)
 			}
 		})
-	}
-}
-
-// TestStale: the delays grow, and after several stale plans in a row a further one is a failure.
-func TestStale(t *testing.T) {
-	var stale workerpool.Stale
-	var total time.Duration
-	for latest := time.Duration(0); !stale.TooOften(); {
-		next := stale.Next()
-		if next <= latest {
-			t.Fatalf("%s after %s", next, latest)
-		}
-		latest, total = next, total+next
-	}
-	if total > time.Minute || total < 30*time.Second {
-		t.Errorf("a failure after %s", total)
 	}
 }
