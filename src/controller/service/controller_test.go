@@ -3,14 +3,11 @@ package service
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/cloud-provider/service/helpers"
-
-	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
 
 // TestServiceLifecycle: a Service gets a finalizer, a load balancer, an address, conditions and events. After its
@@ -161,38 +158,6 @@ func TestClasses(t *testing.T) {
 		wantList(r, "writes to Kubernetes", r.takeKubernetesWrites())
 		want(r, "finalizer of others", helpers.HasLBFinalizer(r.service("theirs")), true)
 	})
-	inRig(t, func(r *rig) {
-		r.behaviour.Class, r.behaviour.OnlyClass = ours, true
-		r.addService("none")
-		r.addService("ours", classed(&ours))
-		r.start(2)
-		want(r, "served", fmt.Sprint(r.cloud.contents()), "map[ours:80/TCP to 30080 on vm-a vm-b]")
-	})
-}
-
-// TestFailedSyncIsNoDrift: if a change of the Service or the nodes could not be written at once, it does not count as
-// drift later.
-func TestFailedSyncIsNoDrift(t *testing.T) {
-	for _, mode := range []cloud.DriftMode{cloud.Repair, cloud.Report, cloud.Off} {
-		inRig(t, func(r *rig) {
-			r.behaviour.Drift = mode
-			r.startWithService(1)
-			r.cloud.set(func(p *fakeCloud) { p.diffErr = errUnavailable })
-			r.changeService("web", func(s *corev1.Service) { s.Spec.Ports[0].Port = 81 })
-			r.deleteNode("b")
-			r.waitForSync()
-			r.cloud.set(func(p *fakeCloud) { p.diffErr, p.writeErr = nil, errors.New("quota exceeded") })
-			<-time.After(time.Minute)
-			r.cloud.set(func(p *fakeCloud) { p.writeErr = nil })
-			<-time.After(5 * time.Minute)
-			want(r, "in mode "+string(mode)+" the cloud has", r.cloud.contents()["web"], "81/TCP to 30080 on vm-a")
-			for _, event := range r.events() {
-				if strings.Contains(event, "Drift") || strings.Contains(event, "NotRepaired") {
-					t.Errorf("in mode %s: event %q", mode, event)
-				}
-			}
-		})
-	}
 }
 
 // TestOutageDoesNotChangeConditions: while the cloud cannot be read, a load balancer that was ready counts as ready.

@@ -13,14 +13,13 @@ import (
 )
 
 // TestLastingErrorIsNotRetried: an error that only a change of the Service can end causes one event and one condition.
-// It is not retried, and is not in the log as an error. A change of the Service is reconciled at once.
+// It is not retried, and is not in the log as an error. A change of the Service is reconciled at once. The conditions of a
+// ready load balancer show the error.
 func TestLastingErrorIsNotRetried(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.start(1)
-		r.cloud.set(func(p *fakeCloud) {
-			p.refusedErr = cloud.Reason{Err: errors.New("no port can be opened"), Until: cloud.ServiceChanges,
-				Reported: true}
-		})
+		lasting := cloud.Reason{Err: errors.New("no port can be opened"), Until: cloud.ServiceChanges, Reported: true}
+		r.cloud.set(func(p *fakeCloud) { p.refusedErr = lasting })
 		r.addService("web", func(s *corev1.Service) { s.Annotations = map[string]string{"plain/wrong": "ports"} })
 		r.waitForSync()
 		wantList(r, "events", r.events(), "Warning Wrong")
@@ -42,19 +41,11 @@ func TestLastingErrorIsNotRetried(t *testing.T) {
 		r.changeService("web", func(s *corev1.Service) { delete(s.Annotations, "plain/wrong") })
 		r.waitForSync()
 		want(r, "once it has changed", r.condition("web", conditionProvisioned), "True Provisioned")
-	})
-}
 
-// TestLastingErrorOfAReadyLoadBalancer: the conditions of a ready load balancer show the error.
-func TestLastingErrorOfAReadyLoadBalancer(t *testing.T) {
-	inRig(t, func(r *rig) {
-		r.startWithService(1)
-		r.cloud.set(func(p *fakeCloud) {
-			p.refusedErr = cloud.Reason{Err: errors.New("no port can be opened"), Until: cloud.ServiceChanges}
-		})
+		r.cloud.set(func(p *fakeCloud) { p.refusedErr = lasting })
 		r.changeService("web", func(s *corev1.Service) { s.Annotations = map[string]string{"changed": "true"} })
 		r.waitForSync()
-		want(r, "in sync", r.condition("web", conditionSynced), "False Failed")
+		want(r, "a ready one is in sync", r.condition("web", conditionSynced), "False Failed")
 	})
 }
 

@@ -76,7 +76,7 @@ func (r *reconciler) ensure(ctx context.Context, s *serviceState, req request) (
 			return nil, r.afterWrite(s, err)
 		}
 		if cause == causeDrift {
-			s.recordRepair(found.Plan)
+			s.repair, s.repaired = found.Plan.String(), time.Now()
 		}
 		if pass == maxPasses {
 			return nil, cloud.Busy("more has to be written", r.behaviour.PollInterval)

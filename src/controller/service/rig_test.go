@@ -15,10 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
-	"k8s.io/client-go/kubernetes/scheme"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/record"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool/workerpooltest"
@@ -27,15 +24,14 @@ import (
 // rig is a cluster in virtual time, with a controller and a fakeCloud.
 type rig struct {
 	*testing.T
-	cloud           *fakeCloud
-	cluster         *fake.Clientset
-	behaviour       cloud.LoadBalancerBehaviour
-	changes         cloud.Changes // of the cloud; may be nil
-	identity        cloud.ClusterIdentity
-	process         *workerpooltest.Process
-	controller      *Controller
-	generation      int
-	recordToCluster bool // events are created in the cluster
+	cloud      *fakeCloud
+	cluster    *fake.Clientset
+	behaviour  cloud.LoadBalancerBehaviour
+	changes    cloud.Changes // of the cloud; may be nil
+	identity   cloud.ClusterIdentity
+	process    *workerpooltest.Process
+	controller *Controller
+	generation int
 }
 
 // driftPeriod is the drift period in tests.
@@ -62,12 +58,6 @@ func (r *rig) start(workers int) {
 
 func (r *rig) startWith(provider cloud.LoadBalancers, workers int) {
 	r.Helper()
-	var recorder record.EventRecorder = r.process.Recorder
-	if r.recordToCluster {
-		broadcaster := record.NewBroadcaster(record.WithContext(r.Context()))
-		broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: r.cluster.CoreV1().Events("")})
-		recorder = broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "service-controller"})
-	}
 	r.process.Begin(r.cluster, func(factory informers.SharedInformerFactory) (run func(context.Context), err error) {
 		// The default handler sleeps until the current time, which is decades away in virtual time.
 		ignore := func(context.Context, *cache.Reflector, error) {}
@@ -76,7 +66,7 @@ func (r *rig) startWith(provider cloud.LoadBalancers, workers int) {
 			return nil, err
 		}
 		r.controller, err = New(Options{Provider: provider, Behaviour: r.behaviour, Changes: r.changes,
-			Identity: r.identity, Client: r.cluster, Recorder: recorder,
+			Identity: r.identity, Client: r.cluster, Recorder: r.process.Recorder,
 			Services: factory.Core().V1().Services(), Nodes: factory.Core().V1().Nodes(),
 			EndpointSlices: factory.Discovery().V1().EndpointSlices()})
 		return func(ctx context.Context) { r.controller.Run(ctx, workers) }, err

@@ -46,6 +46,8 @@ type memory struct {
 	published corev1.LoadBalancerStatus // the addresses that this process wrote to the status or found there
 	elsewhere bool                      // the provider returned cloudprovider.ImplementedElsewhere
 	notices   []cloud.Notice            // the latest notices, which have been reported
+	repair    string                    // the latest plan that reverted drift
+	repaired  time.Time                 // when it was written
 	unfinished
 }
 
@@ -60,15 +62,13 @@ type unfinished struct {
 
 // seen is what the latest comparison found. It is never changed, only replaced.
 type seen struct {
-	uid      types.UID // of the Service that needs or needed a load balancer
-	state    string    // the cloud's state of the load balancer
-	health   string    // of the targets, as a sentence
-	targets  int
-	drifted  bool
-	repair   string    // the latest plan that reverted drift
-	repaired time.Time // when it was written
-	leftOut  time.Time // the time since which a target is not usable; zero: all are
-	excess   bool      // targets leave when the Service is settled
+	uid     types.UID // of the Service that needs or needed a load balancer
+	state   string    // the cloud's state of the load balancer
+	health  string    // of the targets, as a sentence
+	targets int
+	drifted bool
+	leftOut time.Time // the time since which a target is not usable; zero: all are
+	excess  bool      // targets leave when the Service is settled
 }
 
 // input is what the latest comparison depended on, besides the Service and the cloud.
@@ -114,7 +114,7 @@ func (s *serviceState) updateCause(req request, found cloud.Comparison) cause {
 	same := s.service != nil && cloud.SameDesired(s.service, req.service) &&
 		(s.refused == "" || s.refused == messageOf(found.Refused))
 	targets := s.input.equal(now) && !found.Targets.Excess
-	if !same || !equal(s.input.machines, found.Targets.Machines) {
+	if !same || !slices.Equal(s.input.machines, found.Targets.Machines) {
 		now.changed = time.Now()
 	}
 	switch {
@@ -134,7 +134,7 @@ func (s *serviceState) updateCause(req request, found cloud.Comparison) cause {
 
 // equal reports whether two comparisons depended on the same machines.
 func (i input) equal(other input) bool {
-	return equal(i.machines, other.machines) && equal(i.usable, other.usable) &&
+	return slices.Equal(i.machines, other.machines) && slices.Equal(i.usable, other.usable) &&
 		i.targets.Incomplete() == other.targets.Incomplete() &&
 		slices.Equal(cloud.MachinesOf(i.targets.Joining), cloud.MachinesOf(other.targets.Joining))
 }
@@ -144,12 +144,6 @@ func (i input) equal(other input) bool {
 func (s *serviceState) settled(req request, after time.Duration) bool {
 	return s.service != nil && time.Since(s.input.changed) >= after && cloud.SameDesired(s.service, req.service) &&
 		s.input.targets.Equal(req.targets)
-}
-
-// equal reports whether two lists are equal. Those of thousands of machines are the same one in the usual case.
-func equal(before, after []string) bool {
-	same := len(before) == len(after) && len(before) > 0 && &before[0] == &after[0]
-	return same || slices.Equal(before, after)
 }
 
 // latestSeen returns what the latest comparison found; the zero value before the first one.
@@ -162,26 +156,16 @@ func (s *serviceState) latestSeen() seen {
 
 // observe records what a comparison found.
 func (s *serviceState) observe(service *corev1.Service, found cloud.Comparison) {
-	before := s.latestSeen()
-	leftOut := found.Targets.LeftOut || slices.ContainsFunc(found.Notices, aboutNodes)
+	var leftOut time.Time
+	if found.Targets.LeftOut || slices.ContainsFunc(found.Notices, aboutNodes) {
+		leftOut = cmp.Or(s.latestSeen().leftOut, time.Now())
+	}
 	s.seen.Store(&seen{
 		uid: service.UID, state: cmp.Or(found.Balancer.State, "none"), health: found.Balancer.Health,
 		targets: len(found.Targets.Machines),
 		drifted: s.drift.found || (s.cause == causeDrift && len(found.Plan) > 0),
-		repair:  before.repair, repaired: before.repaired,
-		leftOut: since(before.leftOut, leftOut), excess: found.Targets.Excess,
+		leftOut: leftOut, excess: found.Targets.Excess,
 	})
-}
-
-// since returns the time since which something is so, given the time until now; zero if it is not.
-func since(before time.Time, is bool) time.Time {
-	switch {
-	case !is:
-		return time.Time{}
-	case before.IsZero():
-		return time.Now()
-	}
-	return before
 }
 
 // latest returns the Service with the finalizers and the status of the latest write, if the Service was read before
@@ -249,20 +233,12 @@ func (s *serviceState) recordRefused(service *corev1.Service, found cloud.Compar
 	s.observe(service, found)
 }
 
-// recordRepair records that drift was reverted.
-func (s *serviceState) recordRepair(plan cloud.Plan) {
-	latest := s.latestSeen()
-	latest.repair, latest.repaired = plan.String(), time.Now()
-	s.seen.Store(&latest)
-}
-
 // repairPause returns how long the repair waits: nothing, unless the same one was the latest, less than that time ago.
 func (s *serviceState) repairPause(plan cloud.Plan, interval time.Duration) time.Duration {
-	latest := s.latestSeen()
-	if plan.String() != latest.repair {
+	if plan.String() != s.repair {
 		return 0
 	}
-	return max(0, min(interval, repairInterval)-time.Since(latest.repaired))
+	return max(0, min(interval, repairInterval)-time.Since(s.repaired))
 }
 
 // recordEvent records an event. It returns the time of the event; fresh means that there was none before with the same

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 
@@ -63,20 +64,14 @@ func trace(ctx context.Context, queue any, serve func(context.Context, string), 
 
 // Every calls a function each period until ctx ends. Without a period it only waits.
 func Every(ctx context.Context, period time.Duration, do func()) {
-	var tick <-chan time.Time
-	if period > 0 {
-		ticker := time.NewTicker(period)
-		defer ticker.Stop()
-		tick = ticker.C
+	if period <= 0 {
+		<-ctx.Done()
+		return
 	}
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick:
-			do()
-		}
-	}
+	_ = wait.PollUntilContextCancel(ctx, period, false, func(context.Context) (bool, error) {
+		do()
+		return false, nil
+	})
 }
 
 // Watch calls changed for each change of an object of an informer: before is nil if it was added, after is nil if it
