@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -76,16 +77,17 @@ type Controller struct {
 	services  corelisters.ServiceLister
 	endpoints endpoints
 	nodeSet   *nodeSet
-	writer    writer
 	queue     *priorityqueue.Queue
 	states    stateStore // by the key of the Service
 	orphanSet orphanSet
 	identity  cloud.ClusterIdentity
 	foreign   foreignSet
 	nodeSync  nodeSync
-	changes   cloud.Changes
-	recovered cloud.Recovery
-	checks    workqueue.TypedDelayingInterface[string] // one after the other
+	// nodeRemoved means that a node was removed since all Services were queued.
+	nodeRemoved atomic.Bool
+	changes     cloud.Changes
+	recovered   cloud.Recovery
+	checks      workqueue.TypedDelayingInterface[string] // one after the other
 	// checkFailed means that the latest check failed. Only checks use it.
 	checkFailed bool
 	// synced are the caches that are necessary for every Service. Endpoints are necessary for some Services only.
@@ -100,7 +102,7 @@ func New(o Options) (*Controller, error) {
 			metrics: newMetrics()},
 		client: o.Client, services: o.Services.Lister(), identity: o.Identity,
 		nodeSet: newNodeSet(o.Nodes.Lister(), o.Provider.Identify), changes: o.Changes, recovered: o.Recovered,
-		writer: writer{services: o.Client.CoreV1()}, queue: priorityqueue.New(queueName, minRetryDelay, maxRetryDelay),
+		queue:  priorityqueue.New(queueName, minRetryDelay, maxRetryDelay),
 		checks: workqueue.NewTypedDelayingQueue[string](),
 	}
 	endpoints, endpointsErr := watchEndpoints(o.EndpointSlices.Informer(), c.endpointsChanged)
@@ -121,9 +123,6 @@ func (c *Controller) Run(ctx context.Context, workers int) {
 		return
 	}
 	c.endpoints.waitForSync(ctx, endpointsTimeout)
-	if _, err := c.nodeSet.resync(); err != nil { // so that the next resync finds removed machines
-		klog.FromContext(ctx).Error(err, "Nodes cannot be listed yet")
-	}
 	checks := func(ctx context.Context) { workerpool.Work(ctx, c.checks, 1, c.check) }
 	workerpool.Work(ctx, c.queue, workers, c.processKey, c.watchCloud, c.watchOutages, c.resyncAfterEndpoints, checks,
 		func(ctx context.Context) {
@@ -181,6 +180,9 @@ func (c *Controller) nodeChanged(before, after *corev1.Node, initial bool) {
 	}
 	if differs, removed := nodeDiffers(before, after); differs {
 		c.nodeSet.invalidate()
+		if removed {
+			c.nodeRemoved.Store(true)
+		}
 		_, window := urgency(removed)
 		c.queue.Enqueue(allServices, priorityqueue.Urgent, window)
 	}
@@ -227,7 +229,7 @@ func keyOf(service *corev1.Service) string { return service.Namespace + "/" + se
 // processKey reconciles the objects of a key, and queues the key again if necessary.
 func (c *Controller) processKey(ctx context.Context, key string) {
 	if key == allServices {
-		c.resyncAll()
+		c.enqueueAll(c.states.keys(), c.nodeRemoved.Swap(false))
 		return
 	}
 	started := time.Now()
@@ -259,15 +261,6 @@ func (c *Controller) syncKey(ctx context.Context, key string) error {
 		return c.removeOrphan(ctx, types.UID(uid))
 	}
 	return c.reconcile(ctx, key)
-}
-
-// resyncAll queues all Services after a change of the nodes.
-func (c *Controller) resyncAll() {
-	removed, err := c.nodeSet.resync()
-	if err != nil { // the lister of a cache returns no errors
-		return
-	}
-	c.enqueueAll(c.states.keys(), removed)
 }
 
 // enqueueAll queues the Services after a change of nodes. If a node was removed, they are urgent.

@@ -68,16 +68,17 @@ func (c *Controller) findForeign(ctx context.Context, known map[types.UID]*corev
 	return nil
 }
 
-// reportForeign records an event about the objects of the cluster with the UID.
+// reportForeign records an event about the objects of the cluster with the UID. It is about the namespace whose UID
+// identifies this cluster.
 func (c *Controller) reportForeign(uid types.UID, objects []cloud.ManagedObject) {
-	c.recorder.Eventf(servedCluster(), corev1.EventTypeWarning, reasonForeign, textForeign, len(objects), uid,
+	c.recorder.Eventf(namespaceOf(metav1.NamespaceSystem), corev1.EventTypeWarning, reasonForeign, textForeign, len(objects), uid,
 		namesOf(objects))
 }
 
-// servedCluster returns the object for events about the cluster as a whole: the namespace whose UID identifies it.
-func servedCluster() *corev1.Namespace {
+// namespaceOf returns the object for events about a namespace.
+func namespaceOf(name string) *corev1.Namespace {
 	return &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
-		ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem}}
+		ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
 // Doubt returns why objects without a Service may belong to another cluster with the same key, so that they are not

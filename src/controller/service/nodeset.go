@@ -3,7 +3,6 @@ package service
 import (
 	"fmt"
 	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -29,7 +28,6 @@ type nodeSet struct {
 	mu        sync.Mutex
 	chosen    map[string]cloud.Targets   // by the text of the selector; "" is that of all nodes
 	selectors map[string]labels.Selector // of the Services that have one, by their keys
-	last      []cloud.Target             // at the latest resync
 }
 
 func newNodeSet(nodes corelisters.NodeLister, identify cloud.Identify) *nodeSet {
@@ -108,21 +106,6 @@ func (n *nodeSet) reselected(before, after *corev1.Node) map[string]bool {
 		}
 	}
 	return keys
-}
-
-// resync reports whether a machine was removed since the last call.
-func (n *nodeSet) resync() (removed bool, err error) {
-	targets, err := n.targets()
-	if err != nil {
-		return false, err
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	removed = slices.ContainsFunc(n.last, func(one cloud.Target) bool {
-		return !cloud.Contains(targets.Serving, one.Machine)
-	})
-	n.last = targets.Serving
-	return removed, nil
 }
 
 // nodeDiffers reports whether a change of a node changes the targets of Services, and whether a target was removed.

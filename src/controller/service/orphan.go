@@ -212,8 +212,7 @@ func (c *Controller) eventObject(deleted *corev1.Service) runtime.Object {
 		err != nil || len(left) > 0 {
 		return deleted
 	}
-	return &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
-		ObjectMeta: metav1.ObjectMeta{Name: deleted.Namespace}}
+	return namespaceOf(deleted.Namespace)
 }
 
 // deletedService returns an object for the Service of an orphan, as far as the labels describe it.

@@ -168,7 +168,7 @@ func TestEqualSelectors(t *testing.T) {
 				t.Fatal(err)
 			}
 			want(r, text, machines(selector), "[vm-a vm-b]")
-			want(r, "computed targets", len(f.chosen), 2) // with those of all nodes, for the first resync
+			want(r, "computed targets", len(f.chosen), 1)
 		}
 		want(r, "nothing", machines(labels.Nothing()), "[]")
 		want(r, "everything", machines(labels.Everything()), "[vm-a vm-b]")

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/cloud-provider/service/helpers"
 	"k8s.io/klog/v2"
 
@@ -52,12 +51,6 @@ const (
 	maxNotices = 30 << 10
 )
 
-// writer writes the finalizers and the status of Services. It reads nothing. It compares with the Service that it is
-// given, or with the result of its latest write if that is newer.
-type writer struct {
-	services typedcorev1.ServicesGetter
-}
-
 // withFinalizer returns a copy of a Service with the finalizer, and with the condition that shows that the finalizer is
 // this controller's.
 func withFinalizer(service *corev1.Service) *corev1.Service {
@@ -70,11 +63,11 @@ func withFinalizer(service *corev1.Service) *corev1.Service {
 // addFinalizer adds the finalizer, with which the Service exists until the cloud has no objects of it any more, unless
 // the latest version has it. It returns an error if the Service is being deleted, or if another Service has its name
 // now.
-func (w writer) addFinalizer(ctx context.Context, s *serviceState, service *corev1.Service) error {
+func (c *Controller) addFinalizer(ctx context.Context, s *serviceState, service *corev1.Service) error {
 	if service = s.latest(service); helpers.HasLBFinalizer(service) {
 		return nil
 	}
-	if err := w.patch(ctx, s, service, withFinalizer(service), ""); err != nil {
+	if err := c.patch(ctx, s, service, withFinalizer(service), ""); err != nil {
 		return fmt.Errorf("adding the finalizer that keeps Service %s until its load balancer is removed: %w",
 			klog.KObj(service), err)
 	}
@@ -83,23 +76,23 @@ func (w writer) addFinalizer(ctx context.Context, s *serviceState, service *core
 
 // removeFinalizer removes the finalizer that addFinalizer added to the given version of a Service, because another
 // program implements its load balancer.
-func (w writer) removeFinalizer(ctx context.Context, s *serviceState, before *corev1.Service) error {
+func (c *Controller) removeFinalizer(ctx context.Context, s *serviceState, before *corev1.Service) error {
 	if helpers.HasLBFinalizer(before) {
 		return nil // it had the finalizer before, perhaps from that program
 	}
-	if err := w.patch(ctx, s, withFinalizer(before), before, ""); err != nil {
+	if err := c.patch(ctx, s, withFinalizer(before), before, ""); err != nil {
 		return fmt.Errorf("taking the finalizer from Service %s, whose load balancer others make: %w",
 			klog.KObj(before), err)
 	}
 	return nil
 }
 
-// claim records that a Service is this controller's, and that these addresses are. It returns the Service as written.
-func (w writer) claim(ctx context.Context, s *serviceState, service *corev1.Service,
+// recordClaim records that a Service is this controller's, and that these addresses are. It returns the Service as written.
+func (c *Controller) recordClaim(ctx context.Context, s *serviceState, service *corev1.Service,
 	own corev1.LoadBalancerStatus) (*corev1.Service, error) {
 	desired := service.DeepCopy()
 	recordManaged(desired, &own)
-	if err := w.patch(ctx, s, service, desired, service.ResourceVersion); err != nil {
+	if err := c.patch(ctx, s, service, desired, service.ResourceVersion); err != nil {
 		return nil, fmt.Errorf("recording that Service %s has a load balancer to remove: %w", klog.KObj(service), err)
 	}
 	return s.latest(desired), nil
@@ -109,7 +102,7 @@ func (w writer) claim(ctx context.Context, s *serviceState, service *corev1.Serv
 // more. If the Service may be another controller's, addresses and finalizer stay unless they are this controller's. It
 // returns a conflict if the Service has changed since it was read: it may need a load balancer again, and then needs
 // the finalizer.
-func (w writer) release(ctx context.Context, s *serviceState, service *corev1.Service, phase phase) error {
+func (c *Controller) release(ctx context.Context, s *serviceState, service *corev1.Service, phase phase) error {
 	service = s.latest(service)
 	desired := service.DeepCopy()
 	desired.Status.Conditions = slices.DeleteFunc(desired.Status.Conditions, func(one metav1.Condition) bool {
@@ -121,14 +114,14 @@ func (w writer) release(ctx context.Context, s *serviceState, service *corev1.Se
 			return one == helpers.LoadBalancerCleanupFinalizer
 		})
 	}
-	if err := w.patch(ctx, s, service, desired, service.ResourceVersion); err != nil {
+	if err := c.patch(ctx, s, service, desired, service.ResourceVersion); err != nil {
 		return fmt.Errorf("releasing Service %s, which has nothing in the cloud any more: %w", klog.KObj(service), err)
 	}
 	return nil
 }
 
 // writeStatus writes the conditions, and the addresses unless they are nil, if they differ from the status.
-func (w writer) writeStatus(ctx context.Context, s *serviceState, service *corev1.Service,
+func (c *Controller) writeStatus(ctx context.Context, s *serviceState, service *corev1.Service,
 	addresses *corev1.LoadBalancerStatus, conditions []metav1.Condition) error {
 	service = s.latest(service)
 	desired := service.DeepCopy()
@@ -141,7 +134,7 @@ func (w writer) writeStatus(ctx context.Context, s *serviceState, service *corev
 	if helpers.HasLBFinalizer(desired) {
 		recordManaged(desired, addresses)
 	}
-	if err := w.patch(ctx, s, service, desired, ""); err != nil {
+	if err := c.patch(ctx, s, service, desired, ""); err != nil {
 		return fmt.Errorf("writing the status of Service %s: %w", klog.KObj(service), err)
 	}
 	if addresses != nil {
@@ -150,10 +143,11 @@ func (w writer) writeStatus(ctx context.Context, s *serviceState, service *corev
 	return nil
 }
 
-// patch writes the difference between two states of a Service, if there is one. It does not write to another Service
-// with the same name. With a version, it returns a conflict if the Service has another version now; "" permits any
+// patch writes the difference between two states of a Service, if there is one. Its callers read nothing: they compare
+// with the Service that they are given, or with the result of the latest write if that is newer. It does not write to
+// another Service with the same name. With a version, it returns a conflict if the Service has another version now; "" permits any
 // version.
-func (w writer) patch(ctx context.Context, s *serviceState, from, to *corev1.Service, version string) error {
+func (c *Controller) patch(ctx context.Context, s *serviceState, from, to *corev1.Service, version string) error {
 	if slices.Equal(from.Finalizers, to.Finalizers) && equality.Semantic.DeepEqual(from.Status, to.Status) {
 		return nil
 	}
@@ -172,7 +166,7 @@ func (w writer) patch(ctx context.Context, s *serviceState, from, to *corev1.Ser
 	if err != nil {
 		return err
 	}
-	updated, err := patch.Strategic(ctx, w.services.Services(from.Namespace).Patch, from.Name,
+	updated, err := patch.Strategic(ctx, c.client.CoreV1().Services(from.Namespace).Patch, from.Name,
 		json.RawMessage(difference), "status")
 	if err != nil {
 		return err
@@ -214,7 +208,7 @@ func (c *Controller) writeOutcome(ctx context.Context, s *serviceState, service 
 		o.transient, _ = c.provider.ClassifyError(err)
 		o.partlyInSync = addresses != nil
 	}
-	return c.writer.writeStatus(ctx, s, service, addresses, s.conditions(service, o))
+	return c.writeStatus(ctx, s, service, addresses, s.conditions(service, o))
 }
 
 // conditions returns the conditions of a Service. They do not change unless the state changes.

@@ -73,7 +73,7 @@ func (c *Controller) syncManaged(ctx context.Context, s *serviceState, service *
 		return nil
 	}
 	s.elsewhere = false
-	addFinalizer := func(ctx context.Context) error { return c.writer.addFinalizer(ctx, s, service) }
+	addFinalizer := func(ctx context.Context) error { return c.addFinalizer(ctx, s, service) }
 	req := request{service: service, addFinalizer: addFinalizer}
 	var err error
 	if req.targets, err = (selection{c.provider, c.nodeSet, c.endpoints}).targetsOf(service); err != nil {
@@ -83,7 +83,7 @@ func (c *Controller) syncManaged(ctx context.Context, s *serviceState, service *
 	switch {
 	case errors.Is(err, cloudprovider.ImplementedElsewhere):
 		s.elsewhere, s.service = true, service
-		return c.writer.removeFinalizer(ctx, s, service)
+		return c.removeFinalizer(ctx, s, service)
 	case err != nil && ctx.Err() != nil && !errors.Is(err, errDriftReported):
 		return err // the process stops, and the next one continues
 	case errors.Is(err, errDriftReported), cloud.ReasonOf(err).Lasts(): // a retry changes nothing
@@ -142,7 +142,7 @@ func (c *Controller) remove(ctx context.Context, s *serviceState, service *corev
 	if err := c.ensureDeleted(ctx, s, service); err != nil {
 		return err
 	}
-	return c.unlessChanged(c.writer.release(ctx, s, service, phase))
+	return c.unlessChanged(c.release(ctx, s, service, phase))
 }
 
 // claim finds out what the cloud has of a Service that another controller may manage, and records it in the Service
@@ -159,7 +159,7 @@ func (c *Controller) claim(ctx context.Context, s *serviceState, service *corev1
 	case isManaged(service) && len(found.Balancer.Status.Ingress) == 0: // what is recorded is more
 		return service, nil
 	case found.Exists || hasConditions(service):
-		return c.writer.claim(ctx, s, service, withValidAddresses(found).Balancer.Status)
+		return c.recordClaim(ctx, s, service, withValidAddresses(found).Balancer.Status)
 	}
 	return nil, nil
 }
