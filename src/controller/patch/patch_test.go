@@ -2,7 +2,6 @@ package patch_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -52,15 +51,4 @@ func TestTimeout(t *testing.T) {
 			t.Errorf("error %v after %s", err, time.Since(began))
 		}
 	})
-}
-
-// TestUnencodable: what cannot be encoded is not sent.
-func TestUnencodable(t *testing.T) {
-	_, err := patch.Merge(t.Context(), func(context.Context, string, types.PatchType, []byte, metav1.PatchOptions,
-		...string) (*corev1.Node, error) {
-		return nil, errors.New("was sent")
-	}, "x", patch.Body{Spec: func() {}})
-	if err == nil || err.Error() == "was sent" {
-		t.Errorf("error %v", err)
-	}
 }

@@ -102,18 +102,3 @@ func TestPublishedAddressesOutlastInvalidOnes(t *testing.T) {
 		wantList(r, "addresses", addressesOf(r.service("web").Status.LoadBalancer), "203.0.113.8")
 	})
 }
-
-// TestAnotherSpellingIsNoOtherAddress: an earlier version published addresses as the cloud writes them.
-func TestAnotherSpellingIsNoOtherAddress(t *testing.T) {
-	inRig(t, func(r *rig) {
-		ingress := []corev1.LoadBalancerIngress{{IP: "2001:DB8::7", Hostname: "LB.example.com."}}
-		r.startWith(&addressedCloud{r.cloud, ingress}, 1)
-		r.addService("web", func(s *corev1.Service) {
-			s.Status.LoadBalancer.Ingress = ingress
-		})
-		r.waitForSync()
-		if events := r.events(); slices.Contains(events, "Warning LoadBalancerRepaired") {
-			r.Errorf("events %q, want none about other addresses", events)
-		}
-	})
-}

@@ -228,6 +228,7 @@ func TestComparableAddresses(t *testing.T) {
 	}{
 		"the same":                    {both, both, false},
 		"in another order":            {both, status("2001:db8::1", "a.test", "192.0.2.1", "a.test"), false},
+		"in another spelling":         {both, status("192.0.2.1", "A.test.", "2001:DB8:0::1", "a.test"), false},
 		"without the hostname":        {both, status("192.0.2.1", "", "2001:db8::1", ""), false},
 		"the hostname only":           {both, status("", "a.test"), false},
 		"from the hostname":           {status("", "a.test"), both, false},
