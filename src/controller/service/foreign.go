@@ -71,8 +71,8 @@ func (c *Controller) findForeign(ctx context.Context, known map[types.UID]*corev
 // reportForeign records an event about the objects of the cluster with the UID. It is about the namespace whose UID
 // identifies this cluster.
 func (c *Controller) reportForeign(uid types.UID, objects []cloud.ManagedObject) {
-	c.recorder.Eventf(namespaceOf(metav1.NamespaceSystem), corev1.EventTypeWarning, reasonForeign, textForeign, len(objects), uid,
-		namesOf(objects))
+	c.recorder.Eventf(namespaceOf(metav1.NamespaceSystem), corev1.EventTypeWarning, reasonForeign, textForeign,
+		len(objects), uid, namesOf(objects))
 }
 
 // namespaceOf returns the object for events about a namespace.

@@ -13,8 +13,8 @@ import (
 )
 
 // TestLastingErrorIsNotRetried: an error that only a change of the Service can end causes one event and one condition.
-// It is not retried, and is not in the log as an error. A change of the Service is reconciled at once. The conditions of a
-// ready load balancer show the error.
+// It is not retried, and is not in the log as an error. A change of the Service is reconciled at once. The conditions
+// of a ready load balancer show the error.
 func TestLastingErrorIsNotRetried(t *testing.T) {
 	inRig(t, func(r *rig) {
 		r.start(1)

@@ -87,7 +87,8 @@ func (c *Controller) removeFinalizer(ctx context.Context, s *serviceState, befor
 	return nil
 }
 
-// recordClaim records that a Service is this controller's, and that these addresses are. It returns the Service as written.
+// recordClaim records that a Service is this controller's, and that these addresses are. It returns the Service as
+// written.
 func (c *Controller) recordClaim(ctx context.Context, s *serviceState, service *corev1.Service,
 	own corev1.LoadBalancerStatus) (*corev1.Service, error) {
 	desired := service.DeepCopy()
@@ -145,8 +146,8 @@ func (c *Controller) writeStatus(ctx context.Context, s *serviceState, service *
 
 // patch writes the difference between two states of a Service, if there is one. Its callers read nothing: they compare
 // with the Service that they are given, or with the result of the latest write if that is newer. It does not write to
-// another Service with the same name. With a version, it returns a conflict if the Service has another version now; "" permits any
-// version.
+// another Service with the same name. With a version, it returns a conflict if the Service has another version now; ""
+// permits any version.
 func (c *Controller) patch(ctx context.Context, s *serviceState, from, to *corev1.Service, version string) error {
 	if slices.Equal(from.Finalizers, to.Finalizers) && equality.Semantic.DeepEqual(from.Status, to.Status) {
 		return nil
