@@ -59,20 +59,6 @@ func TestCreateLoadBalancer(t *testing.T) {
 	}
 }
 
-func TestInternalLoadBalancer(t *testing.T) {
-	w := newRig(t, emulator.Config{})
-	made := w.balancer(func(n *resource.NewLoadBalancer) { n.Internal = true })
-	if len(made.ExternalAddresses) != 0 || len(made.InternalAddresses) != 1 {
-		t.Errorf("addresses: external %v, internal %v; want only an internal one", made.ExternalAddresses,
-			made.InternalAddresses)
-	}
-	moved := made
-	moved.Subnet = otherSubnet
-	if err := w.UpdateLoadBalancer(t.Context(), made, moved); !errors.Is(err, client.ErrBadRequest) {
-		t.Errorf("moving an internal load balancer: %v, want a refusal", err)
-	}
-}
-
 // TestUpdateLoadBalancer sets everything, and takes it away again, whatever the cloud does with what an update leaves
 // out.
 func TestUpdateLoadBalancer(t *testing.T) {
@@ -113,68 +99,6 @@ func TestUpdateLoadBalancer(t *testing.T) {
 			t.Errorf("without anything (-want +got):\n%s", diff)
 		}
 	})
-}
-
-// TestUpdateKeepsWhatIsNotSent: without a difference, nothing is said about subnet, reserved IP and size, which may
-// have changed meanwhile.
-func TestUpdateKeepsWhatIsNotSent(t *testing.T) {
-	w := newRig(t, emulator.Config{})
-	old := w.balancer()
-	changed := old
-	changed.Subnet, changed.InstanceSize, changed.ReservedIP = otherSubnet, "lb-gp-small",
-		w.reserve("ip", emulator.DefaultRegion)
-	w.ok(w.UpdateLoadBalancer(t.Context(), old, changed))
-	labelled := old
-	labelled.Labels = resource.Labels{"cluster": "k1", "owner": "web", "more": "x"}
-	w.ok(w.UpdateLoadBalancer(t.Context(), old, labelled))
-	if got := w.listed(old.ID); got.Subnet != otherSubnet || got.InstanceSize != "lb-gp-small" ||
-		got.ReservedIP != changed.ReservedIP || got.Labels["more"] != "x" {
-		t.Errorf("load balancer %+v: want the new label and everything else as it was", got)
-	}
-}
-
-// TestRefusedLoadBalancers: what the cloud does not allow is an error of the kind that says so, and nothing is made.
-func TestRefusedLoadBalancers(t *testing.T) {
-	w := newRig(t, emulator.Config{})
-	taken := w.reserve("taken", emulator.DefaultRegion)
-	w.balancer(func(n *resource.NewLoadBalancer) { n.ReservedIP = taken })
-	tests := map[string]struct {
-		change func(*resource.NewLoadBalancer)
-		want   error
-	}{
-		"unknown subnet": {func(n *resource.NewLoadBalancer) { n.Subnet = "subnet-none" }, client.ErrBadRequest},
-		"unknown security group": {func(n *resource.NewLoadBalancer) {
-			n.SecurityGroups = []string{"sg-none"}
-		}, client.ErrBadRequest},
-		"security group of another VPC": {func(n *resource.NewLoadBalancer) {
-			n.SecurityGroups = []string{w.groupByHand("far", otherVPC)}
-		}, client.ErrBadRequest},
-		"unknown reserved IP": {func(n *resource.NewLoadBalancer) { n.ReservedIP = "rip-none" }, client.ErrBadRequest},
-		"reserved IP of another region": {func(n *resource.NewLoadBalancer) {
-			n.ReservedIP = w.reserve("far", otherRegion)
-		}, client.ErrBadRequest},
-		"reserved IP that is attached": {func(n *resource.NewLoadBalancer) { n.ReservedIP = taken },
-			client.ErrConflict},
-		"internal with reserved IP": {func(n *resource.NewLoadBalancer) {
-			n.Internal, n.ReservedIP = true, w.reserve("free", emulator.DefaultRegion)
-		}, client.ErrBadRequest},
-		"listener of an unknown target group": {func(n *resource.NewLoadBalancer) {
-			n.Listeners = []resource.Listener{{Name: "x", Protocol: "tcp", Port: 80, TargetGroup: "tg-none"}}
-		}, client.ErrBadRequest},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			create := resource.NewLoadBalancer{LoadBalancer: resource.LoadBalancer{Name: "new", Labels: owned("new"),
-				Subnet: emulator.DefaultSubnet}}
-			tt.change(&create)
-			if _, err := w.CreateLoadBalancer(t.Context(), create); !errors.Is(err, tt.want) {
-				t.Errorf("error %v, want %v", err, tt.want)
-			}
-			if made := len(w.emulator.State().LoadBalancers); made != 1 {
-				t.Errorf("%d load balancers, want the one from before", made)
-			}
-		})
-	}
 }
 
 // TestRefusalLooksAgainAtWhatItRefersTo: the copies of security groups and reserved IPs may be the reason.
@@ -219,35 +143,6 @@ func TestHandedOverIsNotOursAnyMore(t *testing.T) {
 	if found, err := w.LoadBalancersOf(t.Context(), "web", time.Hour, 1); err != nil || len(found) != 1 {
 		t.Errorf("with its labels again: %v, error %v; want the load balancer", found, err)
 	}
-}
-
-// TestAllowedSourcesAreTakenAway, and put back, whatever the cloud does with what an update leaves out.
-func TestAllowedSourcesAreTakenAway(t *testing.T) {
-	allModes(t, func(t *testing.T, mode emulator.UpdateMode) {
-		t.Helper()
-		w := newRig(t, emulator.Config{Switches: emulator.Switches{Updates: mode}})
-		target, balancer := w.group("web-80"), w.balancer()
-		w.ok(w.CreateListener(t.Context(), balancer.ID, resource.Listener{
-			Name: "web-80", Annotations: resource.Labels{"note": "y"}, Protocol: "tcp", Port: 80,
-			TargetGroup:    target.ID,
-			AllowedSources: []string{"192.0.2.0/24"},
-		}))
-		for _, sources := range [][]string{nil, {"198.51.100.0/24", "2001:db8::/32"}, {}} {
-			listener := w.listed(balancer.ID).Listeners[0]
-			listener.AllowedSources = sources
-			w.ok(w.UpdateListener(t.Context(), balancer.ID, listener))
-			got := w.listed(balancer.ID).Listeners[0]
-			if !slices.Equal(got.AllowedSources, sources) || got.Annotations["note"] != "y" {
-				t.Errorf("listener %+v, want the sources %v and its annotation", got, sources)
-			}
-		}
-		listener := w.listed(balancer.ID).Listeners[0]
-		listener.Annotations = nil
-		w.ok(w.UpdateListener(t.Context(), balancer.ID, listener))
-		if got := w.listed(balancer.ID).Listeners[0]; len(got.Annotations) != 0 {
-			t.Errorf("annotations %v, want none", got.Annotations)
-		}
-	})
 }
 
 func TestByIdentity(t *testing.T) {

@@ -111,7 +111,7 @@ func (i *Inventory) RunningTargets(ctx context.Context, ids []string) ([]string,
 // runningUnlisted requests machines that lists lack, and returns those that run.
 func (i *Inventory) runningUnlisted(ctx context.Context, ids []string) (running []string, err error) {
 	for _, id := range ids {
-		machine, found, err := i.confirmOne(ctx, id)
+		machine, found, err := i.machines.Request(ctx, id)
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("asking for machine %s, a target of orphans that the list lacks: %w", id, err)

@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/thalassa-cloud/client-go/filters"
@@ -69,12 +68,10 @@ type Inventory struct {
 	otherVPCs          *store.TTLCache[machineVPC] // by key
 	otherVPCLimit      *rate.Limiter
 
-	lastSplit     atomic.Pointer[targetSplit]
-	confirmations singleflight.Group // of machines that lists lack
-	prefixes      []string           // of the labels of machines that are stored
-	owned         resource.Labels    // of load balancers and target groups of this cluster
-	owner         string             // label whose value identifies the owner of a load balancer or target group
-	uid           *cloud.ClusterUID
+	prefixes []string        // of the labels of machines that are stored
+	owned    resource.Labels // of load balancers and target groups of this cluster
+	owner    string          // label whose value identifies the owner of a load balancer or target group
+	uid      *cloud.ClusterUID
 }
 
 // Scope describes which objects are read.
@@ -102,6 +99,7 @@ func New(api *client.Client, scope Scope) *Inventory {
 	}
 	i.machines = store.New("machines", store.WithRefusals(store.RefusalTTL, i.listMachines),
 		func(m Machine) string { return m.ID }, Machine.keys)
+	i.machines.Get, i.machines.TrustsLists = i.getMachine, true
 	i.balancers = store.New("load balancers", i.listLoadBalancers, func(lb resource.LoadBalancer) string {
 		return lb.ID
 	}, i.balancerKeys)

@@ -188,46 +188,43 @@ func (i *Inventory) MachineAddresses(ctx context.Context) (map[netip.Addr]bool, 
 
 func (i *Inventory) listMachines(ctx context.Context) ([]Machine, error) {
 	asked := []filters.Filter{i.inVPC()} // the cloud may ignore a filter, so it is applied again here
-	if len(i.prefixes) == 0 {
-		return client.Relist(ctx, i.cloud, &i.latest.machines, iaas.MachineEndpoint, asked, i.machineInVPC)
-	}
-	return client.Relist(ctx, i.cloud, &i.latest.machines, iaas.MachineEndpoint, asked, i.labelledMachineInVPC)
+	return client.Relist(ctx, i.cloud, &i.latest.machines, iaas.MachineEndpoint, asked, i.machineInVPC)
 }
 
-// getMachine requests one machine; exists is false if it is not in the VPC, or deleted.
+// getMachine requests one machine; exists is false if it is not in the VPC, or deleted. A failed request is not
+// repeated for some seconds.
 func (i *Inventory) getMachine(ctx context.Context, id string) (machine Machine, exists bool, err error) {
-	if len(i.prefixes) == 0 {
-		return store.GetOne(ctx, i.cloud, iaas.MachineEndpoint, id, i.machineInVPC)
+	if err, unanswered := i.unansweredMachines.Get(id); unanswered {
+		return Machine{}, false, err
 	}
-	return store.GetOne(ctx, i.cloud, iaas.MachineEndpoint, id, i.labelledMachineInVPC)
+	machine, exists, err = store.GetOne(ctx, i.cloud, iaas.MachineEndpoint, id, i.machineInVPC)
+	if err != nil && ctx.Err() == nil {
+		i.unansweredMachines.Put(id, err)
+	}
+	return machine, exists, err
 }
 
 // machineInVPC reports whether it is in the VPC and exists.
 func (i *Inventory) machineInVPC(m machineItem) (Machine, bool) {
 	machine := m.object()
-	return machine, m.VPC.Identity == i.vpc && !machine.Gone()
-}
-
-// labelledMachineInVPC is machineInVPC for a machine with labels.
-func (i *Inventory) labelledMachineInVPC(m labelledItem) (Machine, bool) {
-	machine, here := i.machineInVPC(m.machineItem)
 	maps.DeleteFunc(m.Labels, func(key, _ string) bool {
 		return !slices.ContainsFunc(i.prefixes, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
 	})
 	if len(m.Labels) > 0 {
 		machine.Labels = m.Labels
 	}
-	return machine, here
+	return machine, m.VPC.Identity == i.vpc && !machine.Gone()
 }
 
 // machineItem is as much of the API's machine as is needed.
 type machineItem struct {
 	reference
-	Name        string    `json:"name"`
-	Slug        string    `json:"slug"`
-	State       string    `json:"state"`
-	VPC         reference `json:"vpc"`
-	Zone        string    `json:"availabilityZone"`
+	Name        string          `json:"name"`
+	Slug        string          `json:"slug"`
+	State       string          `json:"state"`
+	VPC         reference       `json:"vpc"`
+	Zone        string          `json:"availabilityZone"`
+	Labels      resource.Labels `json:"labels"`
 	MachineType struct {
 		Slug string `json:"slug"`
 	} `json:"machineType"`
@@ -238,12 +235,6 @@ type machineItem struct {
 	Status struct {
 		Status string `json:"status"`
 	} `json:"status"`
-}
-
-// labelledItem is an item with labels. They are decoded only if they are needed, because they may be the largest part.
-type labelledItem struct {
-	machineItem
-	Labels resource.Labels `json:"labels"`
 }
 
 func (m machineItem) object() Machine {

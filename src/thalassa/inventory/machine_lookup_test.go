@@ -124,26 +124,6 @@ func TestRefusedLists(t *testing.T) {
 	})
 }
 
-// TestCancelledLookup: who does not wait says nothing about the cloud.
-func TestCancelledLookup(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newRig(t, emulator.Config{})
-		if _, err := w.emulator.Inject(fault.Rule{Operation: "GET /v1/machines", Count: 1,
-			Effect: fault.Effect{Kind: fault.Latency, Delay: 10 * time.Second}}); err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if _, _, err := w.MachineSince(ctx, "m-1", time.Minute, time.Time{}); !errors.Is(err,
-			context.DeadlineExceeded) {
-			t.Errorf("error %v, want that of the context", err)
-		}
-		if _, found, err := w.MachineSince(t.Context(), "m-1", time.Minute, time.Time{}); found || err != nil {
-			t.Errorf("found %v, error %v", found, err)
-		}
-	})
-}
-
 // TestAskMachine: only what the cloud says of exactly that machine counts, and one elsewhere is not gone.
 func TestAskMachine(t *testing.T) { synctest.Test(t, askMachine) }
 

@@ -60,12 +60,10 @@ func (i *Inventory) moveReservedIP(balancer, before, now string) {
 		return
 	}
 	attach := func(id, from, to string) {
-		i.reservedIPs.Change(id, func(ip resource.ReservedIP, known bool) (resource.ReservedIP, store.Outcome) {
-			if !known || from != "" && ip.AttachedTo != from {
-				return ip, store.Untouched
-			}
+		i.reservedIPs.ChangeStored(id, func(ip resource.ReservedIP) (resource.ReservedIP, bool) {
+			was := ip.AttachedTo
 			ip.AttachedTo = to
-			return ip, store.Stored
+			return ip, from == "" || was == from
 		})
 	}
 	attach(before, balancer, "")

@@ -1,9 +1,7 @@
 package inventory
 
 import (
-	"net/netip"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/thalassa-cloud/client-go/iaas"
@@ -12,8 +10,6 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
-
-const listIPs = "GET /v1/reserved-ips"
 
 // ip is a reserved IP that must be there.
 func (w *rig) ip(ref string, maxAge time.Duration) resource.ReservedIP {
@@ -45,32 +41,6 @@ func TestReservedIPsAreFound(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestReservedIPsAreListedWhenAskedFor, once for everybody, also for one that is not there.
-func TestReservedIPsAreListedWhenAskedFor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newRig(t, emulator.Config{})
-		w.ok(w.Refresh(t.Context()))
-		w.ok(w.ProbeAll(t.Context()))
-		if lists := w.calls(listIPs); lists != 0 {
-			t.Errorf("%d lists although nobody asked", lists)
-		}
-		for range 10 {
-			if _, found, err := w.ReservedIP(t.Context(), "198.18.0.9", time.Hour); found || err != nil {
-				t.Errorf("found %v, error %v", found, err)
-			}
-		}
-		if lists := w.calls(listIPs); lists != 1 {
-			t.Errorf("%d lists for ten looks", lists)
-		}
-		w.ok(w.Refresh(t.Context()))
-		if lists := w.calls(listIPs); lists != 0 {
-			t.Errorf("%d lists by looking anew at everything", lists)
-		}
-		id := w.reserve("ip", emulator.DefaultRegion)
-		w.ip(id, time.Hour)
-	})
 }
 
 // TestReservedIPMoves: the copy follows our own writes.
@@ -111,17 +81,5 @@ func TestDeletedReservedIPIsGone(t *testing.T) {
 	w.ok(client.Delete(t.Context(), w.Inventory.cloud, iaas.ReservedIPEndpoint+"/"+id))
 	if ip, found, err := w.ReservedIP(t.Context(), id, Fresh); found || err != nil {
 		t.Errorf("%+v, error %v", ip, err)
-	}
-}
-
-func TestReservedIPItem(t *testing.T) {
-	item := reservedIPItem{Identity: "rip-1", Status: "Available", IPv4: "192.0.2.1", IPv6: "2001:db8::1"}
-	if ip := item.object(); len(ip.Addresses) != 2 ||
-		ip.Addresses[1] != netip.MustParseAddr("2001:db8::1") {
-		t.Errorf("%+v", ip)
-	}
-	item = reservedIPItem{Identity: "rip-1", IPv4: "soon"}
-	if ip := item.object(); len(ip.Addresses) != 0 {
-		t.Errorf("%+v, want no addresses", ip)
 	}
 }

@@ -122,12 +122,12 @@ func (w *rig) listed(id string) resource.LoadBalancer {
 // inCopy is the object with that identity in the copy as it is.
 func inCopy[T any](tb testing.TB, s *store.Store[T], id string) (object T) {
 	tb.Helper()
-	s.Change(id, func(latest T, known bool) (T, store.Outcome) {
-		if object = latest; !known {
-			tb.Errorf("%s is not in the copy", id)
-		}
-		return latest, store.Untouched
-	})
+	if !s.ChangeStored(id, func(latest T) (T, bool) {
+		object = latest
+		return latest, false
+	}) {
+		tb.Errorf("%s is not in the copy", id)
+	}
 	return object
 }
 

@@ -12,7 +12,6 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/store"
 )
@@ -80,8 +79,8 @@ func TestSecurityGroupsAreListedWhenAskedFor(t *testing.T) {
 			return len(all)
 		}
 		w.ok(errors.Join(w.Refresh(t.Context()), w.ProbeAll(t.Context()), w.Probe(t.Context())))
-		if ours() != 0 || w.calls(listGroups) != 0 {
-			t.Error("security groups are listed although nobody needs any")
+		if w.emulator.Counters()["GET /v1/reserved-ips"] != 0 || ours() != 0 || w.calls(listGroups) != 0 {
+			t.Error("security groups or reserved IPs are listed although nobody needs any")
 		}
 		var asking sync.WaitGroup
 		for i := range 100 {
@@ -117,42 +116,6 @@ func TestSecurityGroupsAreListedWhenAskedFor(t *testing.T) {
 		if groups := ours(); groups != 1 {
 			t.Errorf("%d security groups are ours, want the one; a load balancer has one", groups)
 		}
-	})
-}
-
-// TestUnknownSecurityGroupIsRemembered: one list says that it is not there, and for a minute no other one is made for
-// it, whoever asks.
-func TestUnknownSecurityGroupIsRemembered(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newRig(t, emulator.Config{})
-		look := func(ref string, want bool) {
-			t.Helper()
-			if _, found, err := w.SecurityGroup(t.Context(), ref, time.Hour); found != want || err != nil {
-				t.Errorf("%s: found %v, error %v; want %v", ref, found, err, want)
-			}
-		}
-		for range 10 {
-			look("web", false)
-		}
-		if lists := w.calls(listGroups); lists != 1 {
-			t.Errorf("%d lists for ten looks", lists)
-		}
-		look("other", false)
-		if lists := w.calls(listGroups); lists != 1 {
-			t.Errorf("%d lists for another one, want one more: it may be newer", lists)
-		}
-		<-time.After(MachineAge + time.Second)
-		var asking sync.WaitGroup
-		for range 10 {
-			asking.Go(func() { look("web", false) })
-		}
-		asking.Wait()
-		if lists := w.calls(listGroups); lists != 1 {
-			t.Errorf("%d lists when it is looked for again, want one", lists)
-		}
-		w.groupByHand("web", emulator.DefaultVPC)
-		<-time.After(MachineAge + time.Second)
-		look("web", true)
 	})
 }
 
@@ -216,19 +179,6 @@ func TestWithoutTheRight(t *testing.T) {
 				t.Errorf("%d load balancers, %d security groups, error %v", len(balancers), len(groups), err)
 			}
 		})
-	}
-}
-
-// TestFailedListOfSecurityGroups is no empty list.
-func TestFailedListOfSecurityGroups(t *testing.T) {
-	w := newRig(t, emulator.Config{})
-	w.injectFault(listGroups, 0, fault.Effect{Kind: fault.Refuse, Status: 422})
-	if _, found, err := w.SecurityGroup(t.Context(), "web", time.Hour); found ||
-		!errors.Is(err, client.ErrBadRequest) || strings.Contains(err.Error(), "right") {
-		t.Errorf("found %v, error %v", found, err)
-	}
-	if _, _, _, err := w.All(t.Context(), time.Hour); !errors.Is(err, client.ErrBadRequest) {
-		t.Errorf("all: error %v", err)
 	}
 }
 

@@ -63,17 +63,13 @@ func (i *Inventory) UpdateSecurityGroup(ctx context.Context, from, to resource.S
 
 // storeUpdated stores an update of a security group, which has the version now.
 func (i *Inventory) storeUpdated(from, to resource.SecurityGroup, version int) {
-	i.securityGroups.Change(from.ID, func(latest resource.SecurityGroup, known bool) (resource.SecurityGroup,
-		store.Outcome) {
-		if !known {
-			latest = from
-		}
-		if latest.Version > version && version > 0 {
-			return latest, store.Untouched // a list already contains a later change by others
-		}
-		to.ID, to.Slug, to.Status, to.Version = from.ID, latest.Slug, latest.Status, version
-		return to, store.Stored
-	})
+	to.ID, to.Slug, to.Status, to.Version = from.ID, from.Slug, from.Status, version
+	if !i.securityGroups.ChangeStored(from.ID, func(latest resource.SecurityGroup) (resource.SecurityGroup, bool) {
+		to.Slug, to.Status = latest.Slug, latest.Status
+		return to, latest.Version <= version || version == 0 // a list may contain a later change by others
+	}) {
+		i.securityGroups.Put(to)
+	}
 }
 
 // DeleteSecurityGroup deletes a security group. The cloud refuses this (client.ErrConflict) while the group is attached
@@ -83,13 +79,12 @@ func (i *Inventory) DeleteSecurityGroup(ctx context.Context, id string) error {
 	if err != nil && !store.IsGone(err) {
 		return i.securityGroups.WriteError(err)
 	}
-	i.securityGroups.Change(id, func(latest resource.SecurityGroup, known bool) (resource.SecurityGroup,
-		store.Outcome) {
+	if err != nil || !i.securityGroups.ChangeStored(id, func(latest resource.SecurityGroup) (resource.SecurityGroup,
+		bool) {
 		latest.Status = resource.StatusDeleting
-		if known && err == nil {
-			return latest, store.Stored
-		}
-		return latest, store.Removed
-	})
+		return latest, true
+	}) {
+		i.securityGroups.Drop(id)
+	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -117,39 +116,6 @@ func TestUpdateWithoutAnObject(t *testing.T) {
 	}
 }
 
-// TestSecurityGroupInUse cannot be deleted: not while it is attached, nor while the rules of another one name it, nor
-// before a load balancer that goes has let go of it.
-func TestSecurityGroupInUse(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newRig(t, emulator.Config{Switches: emulator.Switches{LateRelease: true},
-			Delays: emulator.Delays{LoadbalancerDelete: time.Minute}})
-		group := w.secure("ours", "web")
-		byName := rule("a", 1, 80)
-		byName.RemoteType, byName.RemoteAddress, byName.RemoteGroup = "securityGroup", "", group.ID
-		naming := w.secure("naming", "api", byName)
-		balancer := w.balancer(func(n *resource.NewLoadBalancer) { n.SecurityGroups = []string{group.ID} })
-		refused := func(why string) {
-			t.Helper()
-			if err := w.DeleteSecurityGroup(t.Context(), group.ID); !errors.Is(err, client.ErrConflict) {
-				t.Errorf("%s: error %v, want a conflict", why, err)
-			}
-			if got := w.secured("web", time.Hour); got != "ours" {
-				t.Errorf("%s: the owner has %q", why, got)
-			}
-		}
-		refused("attached and named")
-		w.ok(w.DeleteSecurityGroup(t.Context(), naming.ID))
-		refused("attached")
-		w.ok(w.DeleteLoadBalancer(t.Context(), balancer))
-		refused("attached to what is being deleted")
-		<-time.After(2 * time.Minute)
-		w.ok(w.DeleteSecurityGroup(t.Context(), group.ID))
-		if got := w.secured("web", Fresh); got != "" {
-			t.Errorf("the owner has %q", got)
-		}
-	})
-}
-
 // TestCreationOfASecurityGroupWithoutAnswer leaves it uncertain to whom it belongs, and found later.
 func TestCreationOfASecurityGroupWithoutAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -164,17 +130,4 @@ func TestCreationOfASecurityGroupWithoutAnswer(t *testing.T) {
 			t.Errorf("the owner has %q, want what was made", got)
 		}
 	})
-}
-
-// TestSecurityGroupQuota: whichever status says so, a caller can ask whether it may be a quota.
-func TestSecurityGroupQuota(t *testing.T) {
-	for _, status := range []int{403, 409, 422, 429} {
-		w := newRig(t, emulator.Config{Switches: emulator.Switches{QuotaStatus: status}})
-		w.ok(w.emulator.SetQuota("", "security-groups", 0))
-		_, err := w.CreateSecurityGroup(t.Context(), resource.SecurityGroup{Name: "ours", Labels: owned("web")})
-		if !client.MayBeQuota(err) || !errors.Is(err, client.ErrQuota) || w.Expecting("web") != 0 ||
-			strings.Contains(err.Error(), "right") {
-			t.Errorf("%d: error %v", status, err)
-		}
-	}
 }

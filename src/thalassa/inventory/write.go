@@ -47,11 +47,8 @@ func (i *Inventory) UpdateLoadBalancer(ctx context.Context, from, to resource.Lo
 		updateOf(from, to)); err != nil {
 		return i.balancerWriteError(err, to)
 	}
-	i.balancers.Change(from.ID, func(latest resource.LoadBalancer, known bool) (resource.LoadBalancer, store.Outcome) {
-		if known {
-			return updated(latest, from, to), store.Stored
-		}
-		return to, store.Stored
+	i.balancers.Change(from.ID, to, func(latest resource.LoadBalancer) resource.LoadBalancer {
+		return updated(latest, from, to)
 	})
 	i.moveReservedIP(to.ID, from.ReservedIP, to.ReservedIP)
 	if from.ReservedIP != to.ReservedIP || from.Subnet != to.Subnet {
@@ -79,13 +76,9 @@ func (i *Inventory) DeleteLoadBalancer(ctx context.Context, balancer resource.Lo
 	if balancer.ReservedIP != "" {
 		i.reservedIPs.Invalidate() // the cloud detaches it at some time
 	}
-	i.balancers.Change(balancer.ID, func(latest resource.LoadBalancer, known bool) (resource.LoadBalancer,
-		store.Outcome) {
-		if !known {
-			latest = balancer
-		}
+	i.balancers.Change(balancer.ID, balancer, func(latest resource.LoadBalancer) resource.LoadBalancer {
 		latest.Status = resource.StatusDeleting
-		return latest, store.Stored
+		return latest
 	})
 	return nil
 }
@@ -130,14 +123,9 @@ func (i *Inventory) DeleteListener(ctx context.Context, balancer, id string) err
 
 // changeListeners changes the listeners of a stored load balancer. If it is not stored, the store is invalidated.
 func (i *Inventory) changeListeners(balancer string, change func(resource.LoadBalancer) resource.LoadBalancer) {
-	lacks := false
-	i.balancers.Change(balancer, func(latest resource.LoadBalancer, known bool) (resource.LoadBalancer, store.Outcome) {
-		if lacks = !known; lacks {
-			return latest, store.Untouched
-		}
-		return change(latest), store.Stored
-	})
-	if lacks {
+	if !i.balancers.ChangeStored(balancer, func(latest resource.LoadBalancer) (resource.LoadBalancer, bool) {
+		return change(latest), true
+	}) {
 		i.balancers.Invalidate()
 	}
 }
@@ -173,14 +161,13 @@ func (i *Inventory) UpdateTargetGroup(ctx context.Context, group, update resourc
 	}{groupBodyOf(update), update.TargetSelector, update.HealthCheck}); err != nil {
 		return i.writeError(err)
 	}
-	i.groups.Change(group.ID, func(latest resource.TargetGroup, known bool) (resource.TargetGroup, store.Outcome) {
-		if i.ofOtherCluster(update.Labels) {
-			return latest, store.Removed // target groups of other clusters are not stored
-		}
-		if known {
-			update.Machines, update.Listeners = latest.Machines, latest.Listeners
-		}
-		return update, store.Stored
+	if i.ofOtherCluster(update.Labels) {
+		i.groups.Drop(group.ID) // target groups of other clusters are not stored
+		return nil
+	}
+	i.groups.Change(group.ID, update, func(latest resource.TargetGroup) resource.TargetGroup {
+		update.Machines, update.Listeners = latest.Machines, latest.Listeners
+		return update
 	})
 	return nil
 }
@@ -202,12 +189,9 @@ func (i *Inventory) SetMachines(ctx context.Context, group resource.TargetGroup,
 		}
 		return i.writeError(err)
 	}
-	i.groups.Change(group.ID, func(latest resource.TargetGroup, known bool) (resource.TargetGroup, store.Outcome) {
-		if !known {
-			latest = group
-		}
+	i.groups.Change(group.ID, group, func(latest resource.TargetGroup) resource.TargetGroup {
 		latest.Machines = machines
-		return latest, store.Stored
+		return latest
 	})
 	return nil
 }

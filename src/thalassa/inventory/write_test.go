@@ -8,7 +8,6 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/store"
 )
 
 // meanwhile does something between the moment at which the cloud has made a write and that at which its answer arrives.
@@ -43,10 +42,9 @@ func TestNewerListDuringAWrite(t *testing.T) {
 	network.method, network.do = http.MethodPut, func() {
 		w.post(listeners(balancer.ID), newListenerBody(listener))
 		w.listed(balancer.ID)
-		w.balancers.Change(balancer.ID, func(latest resource.LoadBalancer, _ bool) (resource.LoadBalancer,
-			store.Outcome) {
+		w.balancers.Change(balancer.ID, balancer, func(latest resource.LoadBalancer) resource.LoadBalancer {
 			latest.Status = "as listed"
-			return latest, store.Stored
+			return latest
 		})
 	}
 	to := balancer
@@ -80,9 +78,7 @@ func TestListenerOfAnUnknownBalancer(t *testing.T) {
 	balancer := w.balancer()
 	w.restart()
 	found := must[[]resource.LoadBalancer](w)(w.LoadBalancersOf(t.Context(), "nobody", time.Hour, 0))
-	w.balancers.Change(balancer.ID, func(latest resource.LoadBalancer, _ bool) (resource.LoadBalancer, store.Outcome) {
-		return latest, store.Removed
-	})
+	w.balancers.Drop(balancer.ID)
 	w.ok(w.CreateListener(t.Context(), balancer.ID, resource.Listener{Name: "http", Protocol: "tcp", Port: 80,
 		TargetGroup: group.ID}))
 	found = append(found, must[[]resource.LoadBalancer](w)(w.LoadBalancersOf(t.Context(), "web", time.Hour, 1))...)

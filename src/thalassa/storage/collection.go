@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -41,9 +42,13 @@ func (s scope) inRegion(ctx context.Context) ([]filters.Filter, string, error) {
 type collection[Item item[T], T any] struct {
 	*store.Store[T]
 	scope
+	kind  string // in errors: "volume"
 	path  string
 	id    func(T) string
 	inUse func(T) bool // reports whether a machine has the object
+
+	// expectations are the names of objects whose creation ended without an answer, and when.
+	expectations *store.TTLCache[time.Time]
 
 	mu sync.Mutex
 	// others are the identities of objects that a list lacked, and when somebody last asked for them.
@@ -51,11 +56,11 @@ type collection[Item item[T], T any] struct {
 }
 
 // newCollection returns an empty collection.
-func newCollection[Item item[T], T any](name, path string, of scope, id func(T) string,
+func newCollection[Item item[T], T any](kind, path string, of scope, id func(T) string,
 	keys func(T) []string) *collection[Item, T] {
-	c := &collection[Item, T]{scope: of, path: path, id: id, inUse: func(T) bool { return false },
-		others: map[string]time.Time{}}
-	c.Store = store.New(name, c.list, id, keys)
+	c := &collection[Item, T]{scope: of, kind: kind, path: path, id: id, inUse: func(T) bool { return false },
+		expectations: store.NewTTLCache[time.Time](store.AbsentTTL), others: map[string]time.Time{}}
+	c.Store = store.New(kind+"s", c.list, id, keys)
 	c.Get = c.get
 	return c
 }
@@ -265,4 +270,58 @@ func (c *collection[Item, T]) filtered(ctx context.Context, key filters.FilterKe
 	filter = append(filter, &filters.FilterKeyValue{Key: key, Value: value})
 	return client.List(ctx, c.cloud, c.path, filter,
 		func(i Item) (T, bool) { return i.object(c.cluster), i.in(region) && matches(i) })
+}
+
+// ErrUncertain says that an object may exist that lists do not contain yet.
+var ErrUncertain = errors.New("its creation ended without an answer, so it may exist already")
+
+// named returns the objects with the name, unless one may exist that lists do not contain yet. One whose creation ended
+// without an answer is requested by its name alone, because the cloud may find its labels late.
+func (c *collection[Item, T]) named(ctx context.Context, name string, maxAge time.Duration) ([]T, error) {
+	at, expected := c.expectations.Get(name)
+	if !expected {
+		return c.Find(ctx, nameKey(name), maxAge)
+	}
+	found, err := c.anyNamed(ctx, name)
+	if err != nil || len(found) > 0 {
+		return found, err
+	}
+	if left := store.VisibilityDelay - time.Since(at); left > 0 {
+		return nil, fmt.Errorf("%s %s: %w; it is looked for again for %s", c.kind, name, ErrUncertain,
+			left.Round(time.Second))
+	}
+	return nil, nil
+}
+
+// A write that failed may still have been carried out, so the store is then invalidated. Deleting an object that does
+// not exist is a success.
+
+// create creates an object with the name. complete adds to it what the answer may lack.
+func (c *collection[Item, T]) create(ctx context.Context, name string, body any, complete func(T) T) (object T,
+	err error) {
+	created, err := client.Post[Item](ctx, c.cloud, c.path, body)
+	if err = store.RequireIdentity(err, created.ObjectID(), c.kind+" "+name); err != nil {
+		if client.Uncertain(err) {
+			c.expectations.Put(name, time.Now())
+		}
+		return object, c.WriteError(err)
+	}
+	object = complete(created.object(c.cluster))
+	c.PutCreated(object)
+	return object, nil
+}
+
+// remove deletes an object, which takes the cloud some time. It is stored as it is meanwhile.
+func (c *collection[Item, T]) remove(ctx context.Context, deleting T) error {
+	id := c.id(deleting)
+	err := client.Delete(ctx, c.cloud, c.path+"/"+id)
+	switch {
+	case store.IsGone(err):
+		c.Drop(id)
+		return nil
+	case err != nil:
+		return c.WriteError(err)
+	}
+	c.Put(deleting)
+	return nil
 }

@@ -31,21 +31,18 @@ type Storage struct {
 	snapshots *collection[snapshotItem, resource.Snapshot]
 	types     *store.Store[resource.VolumeType]
 	zones     *store.Store[zone]
-	// expectations are the names of objects whose creation ended without an answer, and when.
-	expectations *store.TTLCache[time.Time]
 }
 
 // New returns empty storage of a cluster; without a key, of all clusters. It sends no request. region returns the slug
 // of the region.
 func New(cloud *client.Client, cluster Cluster, region func(context.Context) (string, error)) *Storage {
-	s := &Storage{scope: scope{cloud: cloud, cluster: cluster, region: region},
-		expectations: store.NewTTLCache[time.Time](store.AbsentTTL)}
-	s.volumes = newCollection[volumeItem]("volumes", iaas.VolumeEndpoint, s.scope,
+	s := &Storage{scope: scope{cloud: cloud, cluster: cluster, region: region}}
+	s.volumes = newCollection[volumeItem]("volume", iaas.VolumeEndpoint, s.scope,
 		func(v resource.Volume) string { return v.ID },
 		func(v resource.Volume) []string { return []string{nameKey(v.Name)} })
 	s.volumes.Deleting = resource.Volume.Deleting
 	s.volumes.inUse = func(v resource.Volume) bool { return len(v.Attachments) > 0 }
-	s.snapshots = newCollection[snapshotItem]("snapshots", iaas.SnapshotEndpoint, s.scope,
+	s.snapshots = newCollection[snapshotItem]("snapshot", iaas.SnapshotEndpoint, s.scope,
 		func(snap resource.Snapshot) string { return snap.ID },
 		func(snap resource.Snapshot) []string { return []string{nameKey(snap.Name), volumeKey(snap.Volume)} })
 	s.snapshots.Deleting = resource.Snapshot.Deleting
@@ -69,7 +66,7 @@ func (s *Storage) Volumes(ctx context.Context, maxAge time.Duration) ([]resource
 // VolumesNamed returns those of Volumes with the name. It is an error if a volume with the name may exist that lists do
 // not contain yet.
 func (s *Storage) VolumesNamed(ctx context.Context, name string, maxAge time.Duration) ([]resource.Volume, error) {
-	return named(ctx, s, s.volumes, "volume", name, maxAge)
+	return s.volumes.named(ctx, name, maxAge)
 }
 
 // AnyVolumesNamed returns all volumes of the region with the name, also those without the label of the cluster, by a
@@ -104,7 +101,7 @@ func (s *Storage) Snapshots(ctx context.Context, maxAge time.Duration) ([]resour
 
 // SnapshotsNamed is VolumesNamed for snapshots.
 func (s *Storage) SnapshotsNamed(ctx context.Context, name string, maxAge time.Duration) ([]resource.Snapshot, error) {
-	return named(ctx, s, s.snapshots, "snapshot", name, maxAge)
+	return s.snapshots.named(ctx, name, maxAge)
 }
 
 // AnySnapshotsNamed is AnyVolumesNamed for snapshots.
@@ -151,28 +148,6 @@ func (s *Storage) Type(ctx context.Context, ref string) (resource.VolumeType, er
 // Probe reads volumes and snapshots once: credentials that cannot read them are not sufficient.
 func (s *Storage) Probe(ctx context.Context) error {
 	return errors.Join(s.volumes.Refresh(ctx, Fresh), s.snapshots.Refresh(ctx, Fresh))
-}
-
-// ErrUncertain says that an object may exist that lists do not contain yet.
-var ErrUncertain = errors.New("its creation ended without an answer, so it may exist already")
-
-// named returns the objects with the name, unless one may exist that lists do not contain yet. One whose creation ended
-// without an answer is requested by its name alone, because the cloud may find its labels late.
-func named[Item item[T], T any](ctx context.Context, s *Storage, objects *collection[Item, T], kind, name string,
-	maxAge time.Duration) ([]T, error) {
-	at, expected := s.expectations.Get(kind + "/" + name)
-	if !expected {
-		return objects.Find(ctx, nameKey(name), maxAge)
-	}
-	found, err := objects.anyNamed(ctx, name)
-	if err != nil || len(found) > 0 {
-		return found, err
-	}
-	if left := store.VisibilityDelay - time.Since(at); left > 0 {
-		return nil, fmt.Errorf("%s %s: %w; it is looked for again for %s", kind, name, ErrUncertain,
-			left.Round(time.Second))
-	}
-	return nil, nil
 }
 
 func (s *Storage) listTypes(ctx context.Context) ([]resource.VolumeType, error) {

@@ -4,17 +4,12 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"time"
 
 	"github.com/thalassa-cloud/client-go/iaas"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/store"
 )
-
-// A write that failed may still have been carried out, so the store is then invalidated. Deleting an object that does
-// not exist is a success.
 
 // CreateVolume creates a volume with the name, labels, size and type of v, and the content of its snapshot if it has
 // one. The cloud takes some time until it is available.
@@ -29,21 +24,7 @@ func (s *Storage) CreateVolume(ctx context.Context, v resource.Volume) (resource
 	if v.Snapshot != "" {
 		body.RestoreFromSnapshotId = &v.Snapshot
 	}
-	created, err := client.Post[volumeItem](ctx, s.cloud, iaas.VolumeEndpoint, body)
-	if err = store.RequireIdentity(err, created.ID, "volume "+v.Name); err != nil {
-		s.expectAfter("volume/"+v.Name, err)
-		return resource.Volume{}, s.volumes.WriteError(err)
-	}
-	volume := created.object(s.cluster)
-	s.volumes.PutCreated(volume)
-	return volume, nil
-}
-
-// expectAfter records that an object may exist if its creation ended without an answer.
-func (s *Storage) expectAfter(key string, err error) {
-	if client.Uncertain(err) {
-		s.expectations.Put(key, time.Now())
-	}
+	return s.volumes.create(ctx, v.Name, body, func(created resource.Volume) resource.Volume { return created })
 }
 
 // MarkVolume adds labels and annotations to a volume.
@@ -90,17 +71,8 @@ func (s *Storage) update(ctx context.Context, id string, change func(*resource.V
 
 // DeleteVolume deletes a volume, which takes the cloud some time.
 func (s *Storage) DeleteVolume(ctx context.Context, v resource.Volume) error {
-	err := client.Delete(ctx, s.cloud, iaas.VolumeEndpoint+"/"+v.ID)
-	if store.IsGone(err) {
-		s.volumes.Drop(v.ID)
-		return nil
-	}
-	if err != nil {
-		return s.volumes.WriteError(err)
-	}
 	v.Status = resource.StatusDeleting
-	s.volumes.Put(v)
-	return nil
+	return s.volumes.remove(ctx, v)
 }
 
 // machineResource is the type of resource that volumes are attached to.
@@ -108,36 +80,29 @@ const machineResource = "cloud_virtual_machine"
 
 // AttachVolume attaches a volume to a machine, which takes the cloud some time.
 func (s *Storage) AttachVolume(ctx context.Context, v resource.Volume, machine, description string) error {
-	_, err := client.Post[client.Ignored](ctx, s.cloud, iaas.VolumeEndpoint+"/"+v.ID+"/attach",
-		iaas.AttachVolumeRequest{Description: description, ResourceType: machineResource, ResourceIdentity: machine})
-	if err != nil {
-		return s.volumes.WriteError(err)
-	}
-	s.volumes.Change(v.ID, func(latest resource.Volume, known bool) (resource.Volume, store.Outcome) {
-		if !known {
-			latest = v
-		}
-		latest.Status = resource.VolumeAttaching
-		latest.Attachments = []resource.Attachment{{Machine: machine, Description: description}}
-		return latest, store.Stored
-	})
-	return nil
+	request := iaas.AttachVolumeRequest{Description: description, ResourceType: machineResource,
+		ResourceIdentity: machine}
+	return s.move(ctx, v, "attach", request, resource.VolumeAttaching,
+		resource.Attachment{Machine: machine, Description: description})
 }
 
 // DetachVolume detaches a volume from a machine, which takes the cloud some time.
 func (s *Storage) DetachVolume(ctx context.Context, v resource.Volume, machine string) error {
-	_, err := client.Post[client.Ignored](ctx, s.cloud, iaas.VolumeEndpoint+"/"+v.ID+"/detach",
-		iaas.DetachVolumeRequest{ResourceType: machineResource, ResourceIdentity: machine})
-	if err != nil {
+	request := iaas.DetachVolumeRequest{ResourceType: machineResource, ResourceIdentity: machine}
+	return s.move(ctx, v, "detach", request, resource.VolumeDetaching,
+		resource.Attachment{Machine: machine, Detaching: true})
+}
+
+// move attaches or detaches a volume, which has the status and the attachment until the next list.
+func (s *Storage) move(ctx context.Context, v resource.Volume, action string, request any, status string,
+	attachment resource.Attachment) error {
+	path := iaas.VolumeEndpoint + "/" + v.ID + "/" + action
+	if _, err := client.Post[client.Ignored](ctx, s.cloud, path, request); err != nil {
 		return s.volumes.WriteError(err)
 	}
-	s.volumes.Change(v.ID, func(latest resource.Volume, known bool) (resource.Volume, store.Outcome) {
-		if !known {
-			latest = v
-		}
-		latest.Status = resource.VolumeDetaching
-		latest.Attachments = []resource.Attachment{{Machine: machine, Detaching: true}}
-		return latest, store.Stored
+	s.volumes.Change(v.ID, v, func(latest resource.Volume) resource.Volume {
+		latest.Status, latest.Attachments = status, []resource.Attachment{attachment}
+		return latest
 	})
 	return nil
 }
@@ -146,32 +111,19 @@ func (s *Storage) DetachVolume(ctx context.Context, v resource.Volume, machine s
 // is available.
 func (s *Storage) CreateSnapshot(ctx context.Context, snap resource.Snapshot, description string) (resource.Snapshot,
 	error) {
-	created, err := client.Post[snapshotItem](ctx, s.cloud, iaas.SnapshotEndpoint, iaas.CreateSnapshotRequest{
+	body := iaas.CreateSnapshotRequest{
 		Name: snap.Name, Description: description, Labels: snap.Labels,
 		Annotations:    s.cluster.signed(snap.Labels, snap.Annotations),
 		VolumeIdentity: snap.Volume,
-	})
-	if err = store.RequireIdentity(err, created.ID, "snapshot "+snap.Name); err != nil {
-		s.expectAfter("snapshot/"+snap.Name, err)
-		return resource.Snapshot{}, s.snapshots.WriteError(err)
 	}
-	snapshot := created.object(s.cluster)
-	snapshot.Volume = snap.Volume
-	s.snapshots.PutCreated(snapshot)
-	return snapshot, nil
+	return s.snapshots.create(ctx, snap.Name, body, func(created resource.Snapshot) resource.Snapshot {
+		created.Volume = snap.Volume
+		return created
+	})
 }
 
 // DeleteSnapshot deletes a snapshot, which takes the cloud some time.
 func (s *Storage) DeleteSnapshot(ctx context.Context, snap resource.Snapshot) error {
-	err := client.Delete(ctx, s.cloud, iaas.SnapshotEndpoint+"/"+snap.ID)
-	if store.IsGone(err) {
-		s.snapshots.Drop(snap.ID)
-		return nil
-	}
-	if err != nil {
-		return s.snapshots.WriteError(err)
-	}
 	snap.Status = resource.StatusDeleting
-	s.snapshots.Put(snap)
-	return nil
+	return s.snapshots.remove(ctx, snap)
 }

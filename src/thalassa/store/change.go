@@ -7,29 +7,31 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 )
 
-// Outcome is the result of a change of one object.
-type Outcome int
-
-// The outcomes of a change.
-const (
-	Untouched Outcome = iota // the object does not change
-	Stored                   // the returned object is stored
-	Removed                  // the object is removed
-)
-
-// Change changes one object atomically: decide gets the present object, and no list and no other write can intervene. A
-// write that depends on the present object must use it. decide is called with mu held, so it must not use s.
-func (s *Store[T]) Change(id string, decide func(latest T, known bool) (T, Outcome)) {
+// Change changes one object atomically: change gets the present object, or otherwise if there is none, and no list and
+// no other write can intervene. A write that depends on the present object must use it. change is called with mu held,
+// so it must not use s.
+func (s *Store[T]) Change(id string, otherwise T, change func(latest T) T) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	latest, known := s.objects[id]
-	switch object, outcome := decide(latest, known); outcome {
-	case Stored:
-		s.replaceOne(object)
-	case Removed:
-		s.dropOne(id)
-	case Untouched:
+	if !known {
+		latest = otherwise
 	}
+	s.replaceOne(change(latest))
+}
+
+// ChangeStored is Change for an object that is stored, unless change returns false; it reports whether it is stored.
+func (s *Store[T]) ChangeStored(id string, change func(latest T) (T, bool)) (known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	latest, known := s.objects[id]
+	if !known {
+		return false
+	}
+	if object, changes := change(latest); changes {
+		s.replaceOne(object)
+	}
+	return true
 }
 
 // Put stores an object that our own write has set completely.
@@ -61,7 +63,10 @@ func (s *Store[T]) PutCreated(object T) {
 func (s *Store[T]) Drop(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.dropOne(id)
+	s.remove(id)
+	delete(s.created, id)
+	delete(s.unlisted, id)
+	s.written[id] = s.next()
 }
 
 // replaceOne requires that mu is held.
@@ -73,17 +78,8 @@ func (s *Store[T]) replaceOne(object T) {
 	s.written[id] = s.next()
 }
 
-// dropOne requires that mu is held.
-func (s *Store[T]) dropOne(id string) {
-	s.remove(id)
-	delete(s.created, id)
-	delete(s.unlisted, id)
-	s.written[id] = s.next()
-}
-
 func (s *Store[T]) insert(object T) {
 	id := s.id(object)
-	s.revision++
 	s.objects[id] = object
 	for _, key := range append(s.keys(object), id) {
 		if s.index[key] == nil {
@@ -99,7 +95,6 @@ func (s *Store[T]) remove(id string) {
 		return
 	}
 	delete(s.objects, id)
-	s.revision++
 	for _, key := range append(s.keys(object), id) {
 		delete(s.index[key], id)
 		if len(s.index[key]) == 0 {

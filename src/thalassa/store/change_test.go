@@ -39,12 +39,12 @@ func TestNoNewerListIsLost(t *testing.T) {
 		}
 	})
 	for range changes {
-		k.Change("1", func(latest counted, _ bool) (counted, Outcome) {
+		k.Change("1", counted{}, func(latest counted) counted {
 			before := seen.Load()
 			for turn := 0; turn < turns && seen.Load() < before+2; turn++ {
 				runtime.Gosched() // whoever can come in between does
 			}
-			return latest, Stored
+			return latest
 		})
 		reader := seen.Load()
 		if now := inCopy(t, k, "1").list; now < reader {
@@ -62,37 +62,26 @@ type counted struct {
 	list int64
 }
 
-// TestChange: what becomes of an object.
+// TestChange: an object that is not stored is made of another one, or stays away.
 func TestChange(t *testing.T) {
-	tests := map[string]struct {
-		id      string
-		outcome Outcome
-		want    string
-	}{
-		"stored":    {"1", Stored, "changed y"},
-		"untouched": {"1", Untouched, "x y"},
-		"removed":   {"1", Removed, "y"},
-		"new":       {"3", Stored, "changed x y"},
-		"unknown":   {"3", Removed, "x y"},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := &shelf{objects: []object{{"1", "a", "x"}, {"2", "a", "y"}}}
-				k := s.kind()
-				values(t, k, "1", time.Hour)
-				k.Change(tt.id, func(latest object, known bool) (object, Outcome) {
-					if known != (tt.id == "1") || known && latest.value != "x" {
-						t.Errorf("it changes %v, known %v", latest, known)
-					}
-					return object{tt.id, "a", "changed"}, tt.outcome
-				})
-				if got := values(t, k, "key/a", time.Hour); got != tt.want {
-					t.Errorf("found %q, want %q", got, tt.want)
-				}
-			})
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s := &shelf{objects: []object{{"1", "a", "x"}, {"2", "a", "y"}}}
+		k := s.kind()
+		values(t, k, "1", time.Hour)
+		changed := func(latest object) object { return object{latest.id, "a", latest.value + "!"} }
+		k.Change("1", object{}, changed)
+		k.Change("3", object{"3", "", "z"}, changed)
+		for id, changes := range map[string]bool{"2": false, "4": true} {
+			if known := k.ChangeStored(id, func(latest object) (object, bool) {
+				return changed(latest), changes
+			}); known != (id == "2") {
+				t.Errorf("%s is stored: %t", id, known)
+			}
+		}
+		if got := values(t, k, "key/a", time.Hour); got != "x! y z!" {
+			t.Errorf("found %q", got)
+		}
+	})
 }
 
 // TestAnswer: what the cloud says about one object counts unless a list that began later, or a write, says more.

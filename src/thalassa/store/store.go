@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/tracing"
 )
@@ -42,6 +43,8 @@ type Store[T any] struct {
 	// Get requests one object by identity; nil: lists alone decide. exists is false if there is none, or if list would
 	// not return it.
 	Get func(ctx context.Context, id string) (object T, exists bool, err error)
+	// TrustsLists: an object that a list lacks is only requested by Request.
+	TrustsLists bool
 
 	mu         sync.Mutex
 	objects    map[string]T
@@ -49,8 +52,8 @@ type Store[T any] struct {
 	copyBegan  time.Time                  // when the present list began; zero: there is none
 	listCount  int                        // the number of lists so far
 	firstBegan time.Time                  // when the first list began
-	revision   uint64                     // the number of changes
 	inFlight   *listCall                  // nil if there is none
+	requests   singleflight.Group         // of Request
 	// key -> number of the first reader that did not find it in the present list
 	absentSince map[string]uint64
 	absent      *TTLCache[time.Time]         // negative cache: key -> when it was last known to be absent
@@ -240,7 +243,6 @@ func (s *Store[T]) next() uint64 {
 // replace requires that mu is held. It stores the objects of a list, but keeps what we wrote since that list began.
 func (s *Store[T]) replace(objects []T, call *listCall) {
 	previous := s.objects
-	s.revision++
 	s.objects, s.index = make(map[string]T, len(objects)), map[string]map[string]bool{}
 	for _, object := range objects {
 		s.insert(object)
@@ -295,22 +297,14 @@ func (s *Store[T]) FirstList() time.Time {
 	return s.firstBegan
 }
 
-// CurrentRevision returns a number that changes with each change of the objects.
-func (s *Store[T]) CurrentRevision() uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.revision
-}
-
-// Each calls visit for each of the identities, whether there is an object or not, and returns the revision.
-func (s *Store[T]) Each(ids []string, visit func(id string, object T, known bool)) (revision uint64) {
+// Each calls visit for each of the identities, whether there is an object or not.
+func (s *Store[T]) Each(ids []string, visit func(id string, object T, known bool)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, id := range ids {
 		object, known := s.objects[id]
 		visit(id, object, known)
 	}
-	return s.revision
 }
 
 // Invalidate causes the next reader to list again, whatever age it accepts: a write failed, and its effect is not

@@ -57,12 +57,12 @@ func (s *shelf) kind() *Store[object] {
 // inCopy returns the object with the identity in the present copy.
 func inCopy[T any](tb testing.TB, s *Store[T], id string) (object T) {
 	tb.Helper()
-	s.Change(id, func(latest T, known bool) (T, Outcome) {
-		if object = latest; !known {
-			tb.Errorf("%s is not among the %s", id, s.name)
-		}
-		return latest, Untouched
-	})
+	if !s.ChangeStored(id, func(latest T) (T, bool) {
+		object = latest
+		return latest, false
+	}) {
+		tb.Errorf("%s is not among the %s", id, s.name)
+	}
 	return object
 }
 

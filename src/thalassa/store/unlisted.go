@@ -6,6 +6,10 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/tracing"
 )
 
 // One list without an object does not prove that the object is gone: an outdated server may have answered, or a page
@@ -15,7 +19,7 @@ import (
 // recordUnlisted requires that mu is held. It records objects that the previous list contained and the present one
 // lacks.
 func (s *Store[T]) recordUnlisted(previous map[string]T) {
-	if s.Get == nil {
+	if s.Get == nil || s.TrustsLists {
 		return
 	}
 	for id, object := range previous {
@@ -102,6 +106,53 @@ func (s *Store[T]) putConfirmed(id string, object T, exists bool) {
 	}
 }
 
+// requested is the answer about one object.
+type requested[T any] struct {
+	object T
+	exists bool
+	item   trace.SpanContext // that requested it
+}
+
+// Request returns one object that lists lack: it is requested by identity, unless that was done in the last minute.
+// Concurrent callers for the same object make one call; callers for other objects do not wait.
+func (s *Store[T]) Request(ctx context.Context, id string) (object T, exists bool, err error) {
+	done := s.requests.DoChan(id, func() (any, error) {
+		answer, err := s.requestOne(context.WithoutCancel(ctx), id)
+		answer.item = trace.SpanContextFromContext(ctx)
+		return answer, err
+	})
+	select {
+	case <-ctx.Done():
+		return object, false, ctx.Err()
+	case result := <-done:
+		answer := result.Val.(requested[T])
+		tracing.Link(ctx, answer.item)
+		return answer.object, answer.exists, result.Err
+	}
+}
+
+func (s *Store[T]) requestOne(ctx context.Context, id string) (requested[T], error) {
+	stored, err := s.FindNow(ctx, id)
+	switch {
+	case err != nil:
+		return requested[T]{}, err
+	case len(stored) > 0:
+		return requested[T]{object: stored[0], exists: true}, nil
+	case s.RecentlyAbsent(id):
+		return requested[T]{}, nil
+	}
+	readNumber := s.BeginRead()
+	object, exists, err := s.Get(ctx, id)
+	switch {
+	case err != nil:
+	case exists:
+		s.PutFetched(object, readNumber)
+	default:
+		s.AddAbsent(id)
+	}
+	return requested[T]{object: object, exists: exists}, err
+}
+
 // RequestMissing requests the objects with these identities that are not stored, because other objects refer to them: a
 // process that has just begun knows no earlier list, and both of its first ones may lack an object. It reports whether
 // it has stored any. That there is none is cached for a minute.
@@ -111,21 +162,15 @@ func (s *Store[T]) RequestMissing(ctx context.Context, ids []string) (stored boo
 		if err != nil {
 			return false, err
 		}
-		if len(known) > 0 || s.RecentlyAbsent(id) {
+		if len(known) > 0 {
 			continue
 		}
-		readNumber := s.BeginRead()
-		object, exists, err := s.Get(ctx, id)
+		_, exists, err := s.Request(ctx, id)
 		if err != nil {
 			return false, fmt.Errorf("asking for %s of the %s, which the list lacks and another object uses: %w", id,
 				s.name, err)
 		}
-		if !exists {
-			s.AddAbsent(id)
-			continue
-		}
-		s.PutFetched(object, readNumber)
-		stored = true
+		stored = stored || exists
 	}
 	return stored, nil
 }
