@@ -138,16 +138,19 @@ func (c *call) send(ctx context.Context, network http.RoundTripper, authorizatio
 }
 
 // countedBody counts what is read of an answer, and notes why it broke off, which is something else than content that
-// is wrong.
+// is wrong. arrives is called for each part of a list.
 type countedBody struct {
 	io.ReadCloser
-	bytes  int
-	broken error
+	bytes   int
+	broken  error
+	arrives func() // nil if it is no list
 }
 
 func (b *countedBody) Read(into []byte) (int, error) {
 	n, err := b.ReadCloser.Read(into)
-	b.bytes += n
+	if b.bytes += n; n > 0 && b.arrives != nil {
+		b.arrives()
+	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		b.broken = err
 	}

@@ -9,39 +9,42 @@ import (
 	"time"
 )
 
+// kind is what went wrong with a call, as people read it, and as the reason in metrics.
+type kind struct{ text, reason string }
+
+func (k *kind) Error() string { return k.text }
+
 // What went wrong with a call, for errors.Is.
 var (
 	// ErrBadRequest: the cloud refuses what was asked for (400, 422). Repeating it changes nothing.
-	ErrBadRequest = errors.New("refused by the cloud")
+	ErrBadRequest error = &kind{"refused by the cloud", "refused"}
 	// ErrUnauthorised: the credentials are unknown, expired or lack a permission (401, 403).
-	ErrUnauthorised = errors.New("not permitted")
+	ErrUnauthorised error = &kind{"not permitted", "unauthorised"}
 	// ErrForbidden: the credentials lack a permission (403), which is an ErrUnauthorised, too.
-	ErrForbidden error = forbidden{}
+	ErrForbidden error = forbidden{ErrUnauthorised}
 	// ErrNotFound: the object does not exist (404).
-	ErrNotFound = errors.New("not found")
+	ErrNotFound error = &kind{"not found", "not_found"}
 	// ErrConflict: the object's present state forbids it (409).
-	ErrConflict = errors.New("in conflict with the object's state")
+	ErrConflict error = &kind{"in conflict with the object's state", "conflict"}
 	// ErrQuota: a quota of the organisation is used up; which status says so is not documented, the message does.
-	ErrQuota = errors.New("quota exceeded")
+	ErrQuota error = &kind{"quota exceeded", "quota"}
 	// ErrThrottled: too many requests (429).
-	ErrThrottled = errors.New("throttled")
+	ErrThrottled error = &kind{"throttled", "throttled"}
 	// ErrUnavailable: no usable answer: a server error (5xx), no connection, or the deadline passed.
 	// Whether a write happened is not known.
-	ErrUnavailable = errors.New("cloud API unavailable")
+	ErrUnavailable error = &kind{"cloud API unavailable", "unavailable"}
 	// ErrShutdown: the process is stopping and makes no more calls.
 	ErrShutdown = errors.New("not done")
 	// ErrReadOnly: the client refuses writes.
 	ErrReadOnly = errors.New("refused, because this program only reads")
 	// ErrMalformed: an answer that is not what the API promises.
-	ErrMalformed = errors.New("malformed answer")
+	ErrMalformed error = &kind{"malformed answer", "malformed"}
 )
 
 // forbidden reads like what it is a part of.
-type forbidden struct{}
+type forbidden struct{ error }
 
-func (forbidden) Error() string { return ErrUnauthorised.Error() }
-
-func (forbidden) Unwrap() error { return ErrUnauthorised }
+func (f forbidden) Unwrap() error { return f.error }
 
 // Error is a call that did not succeed. Its kind is found by errors.Is and one of the sentinels of this package.
 type Error struct {

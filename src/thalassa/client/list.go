@@ -73,7 +73,7 @@ func Relist[Item, Kept any](ctx context.Context, c *Client, latest *Latest[Kept]
 		complete := asking
 		now = &complete
 		now.tag = response.Header.Get("ETag")
-		response.Body = extendingBody{response.Body, call.timeout}
+		response.Body.(*countedBody).arrives = call.timeout.extend
 		return stream(response, func(item Item) {
 			if one, wanted := keep(item); wanted {
 				now.kept = append(now.kept, one)

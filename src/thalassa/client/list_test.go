@@ -52,8 +52,7 @@ func TestAsksLikeTheOfficialClient(t *testing.T) {
 		&filters.FilterKeyValue{Key: filters.FilterVpcIdentity, Value: "vpc-1"},
 		&filters.LabelFilter{MatchLabels: map[string]string{"k8s.thalassa.cloud/kubernetes-cluster": "a b"}},
 	}
-	create, update := iaas.CreateLoadbalancer{Name: "web", Subnet: "s"}, iaas.UpdateLoadbalancer{Name: "web"}
-	batch := iaas.TargetGroupAttachmentsBatch{TargetGroupID: "tg-1", Attachments: []iaas.AttachTarget{}}
+	create := iaas.CreateLoadbalancer{Name: "web", Subnet: "s"}
 	calls := map[string]struct{ ours, theirs func() error }{
 		"list": {
 			func() error { _, err := List(t.Context(), ours, iaas.LoadbalancerEndpoint, by, identityOf); return err },
@@ -65,20 +64,6 @@ func TestAsksLikeTheOfficialClient(t *testing.T) {
 		"post": {
 			func() error { _, err := Post[thing](t.Context(), ours, iaas.LoadbalancerEndpoint, create); return err },
 			func() error { _, err := theirs.CreateLoadbalancer(t.Context(), create); return err },
-		},
-		"attach": {
-			func() error {
-				_, err := Post[thing](t.Context(), ours, iaas.TargetGroupEndpoint+"/tg-1/attachments", batch)
-				return err
-			},
-			func() error { return theirs.SetTargetGroupServerAttachments(t.Context(), batch) },
-		},
-		"put": {
-			func() error {
-				_, err := Put[thing](t.Context(), ours, iaas.LoadbalancerEndpoint+"/lb-1", update)
-				return err
-			},
-			func() error { _, err := theirs.UpdateLoadbalancer(t.Context(), "lb-1", update); return err },
 		},
 		"delete": {
 			func() error { return Delete(t.Context(), ours, iaas.LoadbalancerEndpoint+"/lb-1") },

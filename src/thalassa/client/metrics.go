@@ -66,17 +66,8 @@ func (c *call) reasonOf(failure *Error) string {
 
 // reasonOf names the kind of a failure for metrics.
 func reasonOf(failure *Error) string {
-	for _, row := range []struct {
-		kind   error
-		reason string
-	}{
-		{ErrNotFound, "not_found"}, {ErrConflict, "conflict"}, {ErrQuota, "quota"}, {ErrThrottled, "throttled"},
-		{ErrUnauthorised, "unauthorised"}, {ErrUnavailable, "unavailable"}, {ErrMalformed, "malformed"},
-		{ErrBadRequest, "refused"},
-	} {
-		if errors.Is(failure.Kind, row.kind) {
-			return row.reason
-		}
+	if known, ok := errors.AsType[*kind](failure.Kind); ok {
+		return known.reason
 	}
 	return "other"
 }

@@ -175,13 +175,11 @@ func TestRetryAfter(t *testing.T) {
 		calls  int
 		after  time.Duration // that the error tells
 	}{
-		"short":           {"3", 2, 0},
-		"a date":          {"date", 2, 0},
-		"long":            {"60", 1, time.Minute},
-		"absurd":          {"86400", 1, maxRetryAfter},
-		"negative":        {"-5", 2, 0},
-		"not a number":    {"soon", 2, 0},
-		"a date long ago": {"Sat, 01 Jan 2000 00:00:00 GMT", 2, 0},
+		"short":        {"3", 2, 0},
+		"a date":       {"date", 2, 0},
+		"long":         {"60", 1, time.Minute},
+		"absurd":       {"86400", 1, maxRetryAfter},
+		"not a number": {"soon", 2, 0},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

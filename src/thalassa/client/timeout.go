@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"fmt"
-	"io"
 	"sync/atomic"
 	"time"
 )
@@ -57,18 +56,4 @@ func (t *timeout) extend() {
 		t.end = t.last
 	}
 	t.timer.Reset(time.Until(t.end))
-}
-
-// extendingBody is the body of an answer. Each part that arrives gives the call more time.
-type extendingBody struct {
-	io.ReadCloser
-	timeout *timeout
-}
-
-func (b extendingBody) Read(into []byte) (int, error) {
-	n, err := b.ReadCloser.Read(into)
-	if n > 0 {
-		b.timeout.extend()
-	}
-	return n, err
 }
