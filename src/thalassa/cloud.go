@@ -180,11 +180,8 @@ func (c *Cloud) checkAccess(ctx context.Context) []cloud.Access {
 	if err := c.observe(ctx); err != nil {
 		return []cloud.Access{{Action: "reach the cloud", Err: err}}
 	}
-	var all []cloud.Access
-	for _, one := range c.inventory.Readings() {
-		all = append(all, cloud.Access{Action: "read " + one.Kinds, OnlyFor: one.OnlyFor, Err: one.Read(ctx)})
-	}
-	return append(all, cloud.Access{Action: "write load balancers, target groups, security groups and routes",
+	return append(c.inventory.CheckAccess(ctx), cloud.Access{
+		Action:  "write load balancers, target groups, security groups and routes",
 		Unknown: "Thalassa Cloud does not tell without a write which writes the credentials permit"})
 }
 

@@ -59,48 +59,6 @@ func TestCreateLoadBalancer(t *testing.T) {
 	}
 }
 
-// TestUpdateLoadBalancer sets everything, and takes it away again, whatever the cloud does with what an update leaves
-// out.
-func TestUpdateLoadBalancer(t *testing.T) {
-	allModes(t, func(t *testing.T, mode emulator.UpdateMode) {
-		t.Helper()
-		w := newRig(t, emulator.Config{Switches: emulator.Switches{Updates: mode}})
-		bare := w.balancer()
-		full := bare
-		full.Name, full.Description, full.Annotations, full.DeleteProtection = "mine", "d",
-			resource.Labels{"note": "z"}, true
-		full.Labels = resource.Labels{"cluster": "k1", "owner": "web", "more": "x"}
-		full.Subnet, full.InstanceSize, full.ReservedIP = otherSubnet, "lb-gp-small",
-			w.reserve("ip", emulator.DefaultRegion)
-		full.SecurityGroups = []string{w.groupByHand("one", emulator.DefaultVPC)}
-		w.ok(w.UpdateLoadBalancer(t.Context(), bare, full))
-		full.ExternalAddresses = nil // those of the reserved IP
-		got := w.listed(bare.ID)
-		reserved, found, err := w.ReservedIP(t.Context(), full.ReservedIP, Fresh)
-		if err != nil || !found || !slices.Equal(got.ExternalAddresses, []string{reserved.Addresses[0].String()}) {
-			t.Errorf("addresses %v, reserved IP %+v, error %v", got.ExternalAddresses, reserved, err)
-		}
-		got.ExternalAddresses = nil
-		if diff := cmp.Diff(full, got); diff != "" {
-			t.Errorf("with everything (-want +got):\n%s", diff)
-		}
-
-		plain := got
-		plain.Description, plain.Annotations, plain.DeleteProtection, plain.ReservedIP, plain.SecurityGroups = "", nil,
-			false, "", nil
-		plain.Labels = owned("web")
-		w.ok(w.UpdateLoadBalancer(t.Context(), got, plain))
-		got = w.listed(bare.ID)
-		if len(got.ExternalAddresses) != 1 || got.ExternalAddresses[0] == reserved.Addresses[0].String() {
-			t.Errorf("addresses %v, want one of its own", got.ExternalAddresses)
-		}
-		got.ExternalAddresses, got.Annotations = nil, nil
-		if diff := cmp.Diff(plain, got); diff != "" {
-			t.Errorf("without anything (-want +got):\n%s", diff)
-		}
-	})
-}
-
 // TestRefusalLooksAgainAtWhatItRefersTo: the copies of security groups and reserved IPs may be the reason.
 func TestRefusalLooksAgainAtWhatItRefersTo(t *testing.T) {
 	w := newRig(t, emulator.Config{})

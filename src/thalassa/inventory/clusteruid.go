@@ -71,14 +71,11 @@ func (i *Inventory) sign(what string, labels resource.Labels, annotations *resou
 // have been read for another reason.
 func (i *Inventory) Foreign(ctx context.Context, maxAge time.Duration) (balancers []resource.LoadBalancer,
 	groups []resource.TargetGroup, securityGroups []resource.SecurityGroup, err error) {
-	if err := i.balancers.Refresh(ctx, maxAge); err != nil {
+	balancers, groups, err = i.labelledAs(ctx, maxAge, i.isForeign)
+	if err != nil {
 		return nil, nil, nil, err
 	}
-	if err := i.groups.Refresh(ctx, maxAge); err != nil {
-		return nil, nil, nil, err
-	}
-	return i.balancers.Where(func(lb resource.LoadBalancer) bool { return i.isForeign(lb.Labels) }),
-		i.groups.Where(func(g resource.TargetGroup) bool { return i.isForeign(g.Labels) }),
+	return balancers, groups,
 		i.securityGroups.Where(func(g resource.SecurityGroup) bool { return i.isForeign(g.Labels) }), nil
 }
 

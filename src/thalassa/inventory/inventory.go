@@ -100,9 +100,8 @@ func New(api *client.Client, scope Scope) *Inventory {
 	i.machines = store.New("machines", store.WithRefusals(store.RefusalTTL, i.listMachines),
 		func(m Machine) string { return m.ID }, Machine.keys)
 	i.machines.Get, i.machines.TrustsLists = i.getMachine, true
-	i.balancers = store.New("load balancers", i.listLoadBalancers, func(lb resource.LoadBalancer) string {
-		return lb.ID
-	}, i.balancerKeys)
+	i.balancers = store.New("load balancers", i.listLoadBalancers,
+		func(lb resource.LoadBalancer) string { return lb.ID }, i.balancerKeys)
 	i.balancers.Deleting, i.balancers.Get = resource.LoadBalancer.Deleting, i.getLoadBalancer
 	i.groups = store.New("target groups", i.listTargetGroups, func(g resource.TargetGroup) string { return g.ID },
 		i.groupKeys)
@@ -175,24 +174,28 @@ func (i *Inventory) TargetGroupByID(ctx context.Context, id string) (resource.Ta
 // Security groups are listed only while they are in use.
 func (i *Inventory) All(ctx context.Context,
 	maxAge time.Duration) ([]resource.LoadBalancer, []resource.TargetGroup, []resource.SecurityGroup, error) {
-	balancers, err := i.balancers.All(ctx, maxAge)
+	balancers, groups, err := i.labelledAs(ctx, maxAge, i.isOurs)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	groups, err := i.groups.All(ctx, maxAge)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	balancers = slices.DeleteFunc(balancers, func(lb resource.LoadBalancer) bool {
-		return !resource.HasLabels(lb.Labels,
-			i.owned)
-	})
-	groups = slices.DeleteFunc(groups, func(g resource.TargetGroup) bool {
-		return !resource.HasLabels(g.Labels,
-			i.owned)
-	})
 	securityGroups, err := i.ourSecurityGroups(ctx, maxAge, balancers)
 	return balancers, groups, securityGroups, err
+}
+
+// isOurs reports whether an object has the labels of this cluster.
+func (i *Inventory) isOurs(labels resource.Labels) bool { return resource.HasLabels(labels, i.owned) }
+
+// labelledAs returns the load balancers and target groups with such labels, from lists at most maxAge old.
+func (i *Inventory) labelledAs(ctx context.Context, maxAge time.Duration,
+	such func(resource.Labels) bool) ([]resource.LoadBalancer, []resource.TargetGroup, error) {
+	if err := i.balancers.Refresh(ctx, maxAge); err != nil {
+		return nil, nil, err
+	}
+	if err := i.groups.Refresh(ctx, maxAge); err != nil {
+		return nil, nil, err
+	}
+	return i.balancers.Where(func(lb resource.LoadBalancer) bool { return such(lb.Labels) }),
+		i.groups.Where(func(g resource.TargetGroup) bool { return such(g.Labels) }), nil
 }
 
 func (i *Inventory) listLoadBalancers(ctx context.Context) ([]resource.LoadBalancer, error) {

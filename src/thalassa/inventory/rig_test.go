@@ -162,11 +162,3 @@ func (w *rig) injectFault(operation string, count int, effect fault.Effect) {
 	w.Helper()
 	must[string](w)(w.emulator.Inject(fault.Rule{Operation: operation, Count: count, Effect: effect}))
 }
-
-// allModes are the ways in which the cloud may treat what an update leaves out.
-func allModes(t *testing.T, test func(*testing.T, emulator.UpdateMode)) {
-	t.Helper()
-	for _, mode := range []emulator.UpdateMode{emulator.Replace, emulator.Merge} {
-		t.Run(string(mode), func(t *testing.T) { test(t, mode) })
-	}
-}

@@ -25,9 +25,8 @@ type securityGroups struct {
 
 // newSecurityGroups returns the store of all security groups, which is filled when one is needed.
 func (i *Inventory) newSecurityGroups() securityGroups {
-	s := store.New("security groups", i.listSecurityGroups, func(g resource.SecurityGroup) string {
-		return g.ID
-	}, i.securityGroupKeys)
+	s := store.New("security groups", i.listSecurityGroups, func(g resource.SecurityGroup) string { return g.ID },
+		i.securityGroupKeys)
 	s.Deleting, s.Get = resource.SecurityGroup.Deleting, i.getSecurityGroup
 	return securityGroups{Store: s, used: store.NewTTLCache[time.Time](securityGroupUse)}
 }
@@ -78,21 +77,15 @@ func (i *Inventory) SecurityGroupNames(ctx context.Context) ([]string, error) {
 // permission to read them is no error here, because callers that need a group report it.
 func (i *Inventory) ourSecurityGroups(ctx context.Context, maxAge time.Duration,
 	balancers []resource.LoadBalancer) ([]resource.SecurityGroup, error) {
-	attached := slices.ContainsFunc(balancers, func(
-		lb resource.LoadBalancer) bool {
-		return len(lb.SecurityGroups) > 0
-	})
-	if _, used := i.securityGroups.used.Get(""); !used && !attached {
+	attached := func(lb resource.LoadBalancer) bool { return len(lb.SecurityGroups) > 0 }
+	if _, used := i.securityGroups.used.Get(""); !used && !slices.ContainsFunc(balancers, attached) {
 		return nil, nil
 	}
 	all, err := i.securityGroups.All(ctx, maxAge)
 	if store.LacksPermission(err) {
 		return nil, nil
 	}
-	return slices.DeleteFunc(all, func(g resource.SecurityGroup) bool {
-		return !resource.HasLabels(g.Labels,
-			i.owned)
-	}), err
+	return slices.DeleteFunc(all, func(g resource.SecurityGroup) bool { return !i.isOurs(g.Labels) }), err
 }
 
 func (i *Inventory) listSecurityGroups(ctx context.Context) ([]resource.SecurityGroup, error) {

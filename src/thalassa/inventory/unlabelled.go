@@ -19,7 +19,7 @@ func relatedKey(owner string) string { return "related/" + owner }
 
 // labelled reports whether an object has all labels by which its owner finds it.
 func (i *Inventory) labelled(labels resource.Labels) bool {
-	return resource.HasLabels(labels, i.owned) && labels[i.owner] != ""
+	return i.isOurs(labels) && labels[i.owner] != ""
 }
 
 // ofOtherCluster reports whether a label names another cluster. A missing or empty label does not.
@@ -52,7 +52,7 @@ func (i *Inventory) groupKeys(g resource.TargetGroup) []string { return i.labelK
 
 // labelKeys returns the key of the owner in the labels.
 func (i *Inventory) labelKeys(labels resource.Labels) []string {
-	if !resource.HasLabels(labels, i.owned) {
+	if !i.isOurs(labels) {
 		return nil
 	}
 	return []string{ownerKey(labels[i.owner])}
@@ -78,7 +78,7 @@ func (i *Inventory) LoadBalancersWithTraits(ctx context.Context, traits resource
 		}
 	}
 	return slices.DeleteFunc(i.balancers.WithAnyKey(keys), func(lb resource.LoadBalancer) bool {
-		return resource.HasLabels(lb.Labels, i.owned) && lb.Labels[i.owner] == traits.Owner
+		return i.isOurs(lb.Labels) && lb.Labels[i.owner] == traits.Owner
 	}), nil
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/thalassa-cloud/client-go/iaas"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/client"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
@@ -68,21 +69,13 @@ func (i *Inventory) Ping(ctx context.Context) error {
 // certainFor is how long an answer shows that the cloud answers.
 const certainFor = time.Second
 
-// answerTimeout is the longest time that Answers waits.
+// answerTimeout is the longest time that CheckAnswers waits.
 const answerTimeout = 3 * time.Second
 
-// CheckAnswers returns an error if the cloud does not answer, without a call if it has just answered. It is called
-// before an object is created: a creation without an answer may have happened, so that it must not be repeated for
-// VisibilityDelay. In an outage, nothing is sent, and the creation can follow immediately after it.
+// CheckAnswers returns an error if the cloud does not answer within some seconds, without a call if it has just
+// answered. It is called before an object is created: a creation without an answer may have happened, so that it must
+// not be repeated for VisibilityDelay. In an outage, nothing is sent, and the creation can follow immediately after it.
 func (i *Inventory) CheckAnswers(ctx context.Context) error {
-	if err := i.Answers(ctx); err != nil {
-		return fmt.Errorf("nothing is created, because the cloud does not answer: %w", err)
-	}
-	return nil
-}
-
-// Answers returns nil if the cloud answers within some seconds, without a call if it has just answered.
-func (i *Inventory) Answers(ctx context.Context) error {
 	if i.cloud.AnsweredWithin(certainFor) {
 		return nil
 	}
@@ -92,43 +85,49 @@ func (i *Inventory) Answers(ctx context.Context) error {
 		defer cancel()
 		return nil, i.Ping(ctx)
 	})
-	return err
+	if err != nil {
+		return fmt.Errorf("nothing is created, because the cloud does not answer: %w", err)
+	}
+	return nil
 }
 
-// Reading reads all objects of one kind once.
-type Reading struct {
-	// Kinds names them: "load balancers".
-	Kinds string
-	// OnlyFor is what needs them; "" if every cluster does.
-	OnlyFor string
-	Read    func(context.Context) error
+// reading reads all objects of one kind once.
+type reading struct {
+	kinds   string // "load balancers"
+	onlyFor string // what needs them; "" if every cluster does
+	read    func(ctx context.Context, maxAge time.Duration) error
 }
 
-// Readings returns one for each kind of objects.
-func (i *Inventory) Readings() []Reading {
-	refresh := func(read func(context.Context, time.Duration) error) func(context.Context) error {
-		return func(ctx context.Context) error { return read(ctx, Fresh) }
+func (i *Inventory) readings() []reading {
+	return []reading{
+		{"the VPC", "", func(ctx context.Context, _ time.Duration) error { return i.Probe(ctx) }},
+		{"machines", "", i.machines.Refresh},
+		{"load balancers", "", i.balancers.Refresh},
+		{"target groups", "", i.groups.Refresh},
+		{"security groups", "security groups of load balancers", i.securityGroups.Refresh},
+		{"reserved IPs", "reserved addresses of load balancers", i.reservedIPs.Refresh},
+		{"route tables", "routes", i.routing.Refresh},
+		{"machine types", "labels of machine types", i.machineTypes.Refresh},
 	}
-	return []Reading{
-		{"the VPC", "", i.Probe},
-		{"machines", "", refresh(i.machines.Refresh)},
-		{"load balancers", "", refresh(i.balancers.Refresh)},
-		{"target groups", "", refresh(i.groups.Refresh)},
-		{"security groups", "security groups of load balancers", refresh(i.securityGroups.Refresh)},
-		{"reserved IPs", "reserved addresses of load balancers", refresh(i.reservedIPs.Refresh)},
-		{"route tables", "routes", refresh(i.routing.Refresh)},
-		{"machine types", "labels of machine types", refresh(i.machineTypes.Refresh)},
+}
+
+// CheckAccess reads each kind of objects once.
+func (i *Inventory) CheckAccess(ctx context.Context) []cloud.Access {
+	var all []cloud.Access
+	for _, one := range i.readings() {
+		all = append(all, cloud.Access{Action: "read " + one.kinds, OnlyFor: one.onlyFor, Err: one.read(ctx, Fresh)})
 	}
+	return all
 }
 
 // ProbeAll reads all kinds of objects that every cluster needs: credentials that can read only some of them are not
 // sufficient.
 func (i *Inventory) ProbeAll(ctx context.Context) error {
-	for _, one := range i.Readings() {
-		if one.OnlyFor != "" {
+	for _, one := range i.readings() {
+		if one.onlyFor != "" {
 			continue
 		}
-		if err := one.Read(ctx); err != nil {
+		if err := one.read(ctx, Fresh); err != nil {
 			return err
 		}
 	}

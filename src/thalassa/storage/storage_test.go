@@ -215,22 +215,6 @@ func TestCreationThatDidNotHappen(t *testing.T) {
 	})
 }
 
-// Lists lack a new volume for up to a minute: it is known all the same.
-func TestNewVolumeIsKnownBeforeListsContainIt(t *testing.T) {
-	withRig(t, func(r *rig) {
-		r.inject(fault.Rule{Operation: "GET *", Until: 50 * time.Second,
-			Effect: fault.Effect{Kind: fault.Stale, Delay: 50 * time.Second}})
-		v, err := r.create("data")
-		r.ok(err)
-		for range 6 {
-			if got := r.named("data", Fresh); got != v.ID {
-				t.Errorf("volume %q, want %s", got, v.ID)
-			}
-			<-time.After(9 * time.Second)
-		}
-	})
-}
-
 func TestVolumeTypes(t *testing.T) {
 	withRig(t, func(r *rig) {
 		byName, err := r.Type(r.Context(), "PREMIUM block")

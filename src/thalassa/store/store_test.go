@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -272,19 +271,4 @@ func TestReaderMayGiveUpWithoutHarmingOthers(t *testing.T) {
 			t.Errorf("found %q, want x", got)
 		}
 	})
-}
-
-func BenchmarkFind(b *testing.B) {
-	s := &shelf{}
-	for i := range 1000 {
-		s.objects = append(s.objects, object{fmt.Sprint(i), fmt.Sprint(i), ""})
-	}
-	k := New("objects", func(context.Context) ([]object, error) {
-		return s.objects, nil
-	}, func(o object) string { return o.id }, func(o object) []string { return []string{"key/" + o.key} })
-	for b.Loop() {
-		if _, err := k.Find(b.Context(), "key/7", time.Hour); err != nil {
-			b.Fatal(err)
-		}
-	}
 }
