@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -159,31 +158,5 @@ func TestCredentialsShowNoSecret(t *testing.T) {
 		if said := fmt.Sprintf("%v %+v %#v %s", c, c, c, c); strings.Contains(said, "s3cret") {
 			t.Errorf("printed as %s", said)
 		}
-	}
-}
-
-// closing notes that it was closed.
-type closing struct {
-	io.Reader
-	closed bool
-}
-
-func (c *closing) Close() error { c.closed = true; return nil }
-
-// TestRefusedTokenCallClosesItsBody: the limiter refuses it before it is sent.
-func TestRefusedTokenCallClosesItsBody(t *testing.T) {
-	c := newClient(t, secret.Credentials{PersonalAccessToken: "pat"}, func(http.ResponseWriter, *http.Request) {})
-	c.transport.limiter.pause(2 * maxPause)
-	body := &closing{Reader: strings.NewReader("a=b")}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://cloud.test/oidc/token", body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := c.transport.tokenCalls(http.DefaultTransport).RoundTrip(request)
-	if err == nil {
-		err = response.Body.Close()
-	}
-	if err == nil || !body.closed {
-		t.Errorf("error %v, body closed: %t", err, body.closed)
 	}
 }

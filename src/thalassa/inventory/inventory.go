@@ -58,9 +58,10 @@ type Inventory struct {
 		groups    client.Latest[resource.TargetGroup]
 	}
 
-	securityGroups securityGroups
-	reservedIPs    *store.Store[resource.ReservedIP]
-	machineTypes   *store.Store[MachineType]
+	securityGroups     *store.Store[resource.SecurityGroup]
+	securityGroupsUsed *store.TTLCache[time.Time] // contains "" while they are in use
+	reservedIPs        *store.Store[resource.ReservedIP]
+	machineTypes       *store.Store[MachineType]
 
 	expectations       *store.TTLCache[time.Time]  // owner -> when a creation for it ended without an answer
 	unansweredMachines *store.TTLCache[error]      // machines that lists lack, and why the requests for them failed
@@ -92,6 +93,7 @@ func New(api *client.Client, scope Scope) *Inventory {
 	i := &Inventory{cloud: api, vpc: scope.VPC, owned: scope.Owned, owner: scope.OwnerLabel,
 		uid:                scope.UID,
 		prefixes:           scope.MachineLabels,
+		securityGroupsUsed: store.NewTTLCache[time.Time](securityGroupUse),
 		expectations:       store.NewTTLCache[time.Time](expectationTTL),
 		unansweredMachines: store.NewTTLCache[error](unansweredTTL),
 		otherVPCs:          store.NewTTLCache[machineVPC](otherVPCTTL),

@@ -94,40 +94,21 @@ func (i *Inventory) listRouting(ctx context.Context) ([]routing, error) {
 	if err != nil {
 		return nil, store.WithPermission(err, "read route tables")
 	}
-	if items, err = i.tablesInVPC(ctx, items); err != nil {
-		return nil, err
-	}
-	if !showAll(items) {
-		for at := range items {
-			if items[at], err = i.getRouteTable(ctx, items[at].Identity); err != nil {
-				return nil, err
-			}
-		}
-	}
+	detailed := showAll(items)
 	var all []routing
 	for _, item := range items {
-		all = append(all, item.objects()...)
-	}
-	return all, nil
-}
-
-// tablesInVPC returns the tables of this VPC. A table that is listed without its VPC is requested by identity: a cloud
-// that ignores the filter would return tables of other VPCs, whose routes must not be changed.
-func (i *Inventory) tablesInVPC(ctx context.Context, items []routeTableItem) ([]routeTableItem, error) {
-	var inVPC []routeTableItem
-	for _, item := range items {
-		if item.VPC.Identity == "" {
-			read, err := i.getRouteTable(ctx, item.Identity)
-			if err != nil {
+		// A table that is listed without its VPC is requested by identity: a cloud that ignores the filter would return
+		// tables of other VPCs, whose routes must not be changed. So is one whose routes and subnets are not listed.
+		if item.VPC.Identity == "" || !detailed && item.VPC.Identity == i.vpc {
+			if item, err = i.getRouteTable(ctx, item.Identity); err != nil {
 				return nil, err
 			}
-			item = read
 		}
 		if item.VPC.Identity == i.vpc {
-			inVPC = append(inVPC, item)
+			all = append(all, item.objects()...)
 		}
 	}
-	return inVPC, nil
+	return all, nil
 }
 
 // showAll reports whether a list contains routes and subnets in addition to tables. Whether the cloud's list does is

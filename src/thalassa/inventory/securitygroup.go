@@ -17,22 +17,17 @@ import (
 // securityGroupUse is how long security groups count as in use after one was requested.
 const securityGroupUse = 24 * time.Hour
 
-// securityGroups is the store of all security groups of the VPC, including those of others.
-type securityGroups struct {
-	*store.Store[resource.SecurityGroup]
-	used *store.TTLCache[time.Time] // contains "" while they are in use
-}
-
-// newSecurityGroups returns the store of all security groups, which is filled when one is needed.
-func (i *Inventory) newSecurityGroups() securityGroups {
+// newSecurityGroups returns the store of all security groups of the VPC, including those of others, which is filled when
+// one is needed.
+func (i *Inventory) newSecurityGroups() *store.Store[resource.SecurityGroup] {
 	s := store.New("security groups", i.listSecurityGroups, func(g resource.SecurityGroup) string { return g.ID },
 		i.securityGroupKeys)
 	s.Deleting, s.Get = resource.SecurityGroup.Deleting, i.getSecurityGroup
-	return securityGroups{Store: s, used: store.NewTTLCache[time.Time](securityGroupUse)}
+	return s
 }
 
-// use records that security groups are in use.
-func (g *securityGroups) use() { g.used.Put("", time.Now()) }
+// useSecurityGroups records that security groups are in use.
+func (i *Inventory) useSecurityGroups() { i.securityGroupsUsed.Put("", time.Now()) }
 
 func (i *Inventory) securityGroupKeys(g resource.SecurityGroup) []string {
 	return append(i.labelKeys(g.Labels), slugKey(g.Slug))
@@ -45,7 +40,7 @@ func (i *Inventory) SecurityGroupsOf(ctx context.Context, owner string, maxAge t
 	expected int) ([]resource.SecurityGroup, error) {
 	found, err := i.securityGroups.FindExpected(ctx, ownerKey(owner), i.maxAgeFor(owner, maxAge), expected)
 	if len(found) > 0 {
-		i.securityGroups.use()
+		i.useSecurityGroups()
 	}
 	return found, err
 }
@@ -54,7 +49,7 @@ func (i *Inventory) SecurityGroupsOf(ctx context.Context, owner string, maxAge t
 // belong to others. "Not found" comes from a list that began after the first lookup, and is cached for a minute.
 func (i *Inventory) SecurityGroup(ctx context.Context, reference string,
 	maxAge time.Duration) (group resource.SecurityGroup, found bool, err error) {
-	i.securityGroups.use()
+	i.useSecurityGroups()
 	return i.securityGroups.LookUpOne(ctx, "security group", reference, []string{reference, slugKey(reference)}, maxAge)
 }
 
@@ -78,7 +73,7 @@ func (i *Inventory) SecurityGroupNames(ctx context.Context) ([]string, error) {
 func (i *Inventory) ourSecurityGroups(ctx context.Context, maxAge time.Duration,
 	balancers []resource.LoadBalancer) ([]resource.SecurityGroup, error) {
 	attached := func(lb resource.LoadBalancer) bool { return len(lb.SecurityGroups) > 0 }
-	if _, used := i.securityGroups.used.Get(""); !used && !slices.ContainsFunc(balancers, attached) {
+	if _, used := i.securityGroupsUsed.Get(""); !used && !slices.ContainsFunc(balancers, attached) {
 		return nil, nil
 	}
 	all, err := i.securityGroups.All(ctx, maxAge)

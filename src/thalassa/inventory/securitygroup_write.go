@@ -28,7 +28,7 @@ func bodyOf(g resource.SecurityGroup, version *int, vpc string) securityGroupBod
 // CreateSecurityGroup creates a security group in the VPC. The cloud sets identity, slug, version and status.
 func (i *Inventory) CreateSecurityGroup(ctx context.Context, group resource.SecurityGroup) (resource.SecurityGroup,
 	error) {
-	i.securityGroups.use()
+	i.useSecurityGroups()
 	if err := i.sign("security group "+group.Name, group.Labels, &group.Annotations); err != nil {
 		return resource.SecurityGroup{}, err
 	}
