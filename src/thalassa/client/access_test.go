@@ -118,10 +118,7 @@ func TestCABundle(t *testing.T) {
 	server := newTLSServer(t)
 	bundle := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	secrets := secretsOf("pat")
-	c, err := New(Options{Endpoint: server.URL, Secrets: secrets})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := connect(t, Options{Endpoint: server.URL, Secrets: secrets})
 	probe := func(ctx context.Context, c *Client) error {
 		_, err := Get[iaas.Vpc](ctx, c, iaas.VpcEndpoint+"/vpc-1")
 		return err
@@ -145,10 +142,7 @@ func TestCABundleIsAddedToTheSystemsRoots(t *testing.T) {
 	if endpoint := os.Getenv(variable); endpoint != "" {
 		secrets := secretsOf("pat")
 		secrets.CABundle = newCertificate(t)
-		c, err := New(Options{Endpoint: endpoint, Secrets: secrets})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := connect(t, Options{Endpoint: endpoint, Secrets: secrets})
 		if _, err := Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1"); err != nil {
 			t.Errorf("with a CA bundle of another CA: %v", err)
 		}
@@ -198,16 +192,13 @@ func TestCABundleWithoutCertificate(t *testing.T) {
 func TestUntrustedCertificateIsNotRepeated(t *testing.T) {
 	dials := 0
 	server := newTLSServer(t)
-	c, err := New(Options{Endpoint: server.URL, Secrets: secretsOf("pat")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := connect(t, Options{Endpoint: server.URL})
 	network := c.transport.access.Load().network
 	c.transport.access.Load().network = networkFunc(func(r *http.Request) (*http.Response, error) {
 		dials++
 		return network.RoundTrip(r)
 	})
-	_, err = Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1")
+	_, err := Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1")
 	if err == nil || dials != 1 || !strings.Contains(err.Error(), "caBundle") {
 		t.Errorf("%d attempts, error %v; want one, and a hint at caBundle", dials, err)
 	}

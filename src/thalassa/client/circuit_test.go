@@ -11,8 +11,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/thalassa-cloud/client-go/iaas"
-
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 )
 
 // TestCircuit: an outage costs the cloud one call per openFor, and callers hear at once why; the first good answer ends
@@ -20,7 +18,7 @@ import (
 func TestCircuit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		status, calls := http.StatusBadGateway, 0
-		c := newClient(t, secret.Credentials{PersonalAccessToken: "pat"}, func(w http.ResponseWriter, _ *http.Request) {
+		c := patClient(t, func(w http.ResponseWriter, _ *http.Request) {
 			calls++
 			sendJSON(w, status, `{"identity": "vpc-1", "message": "gone fishing"}`)
 		})
@@ -65,11 +63,10 @@ func TestRefusalsKeepTheCircuitClosed(t *testing.T) {
 	for _, status := range []int{400, 401, 403, 404, 409, 422, 429} {
 		synctest.Test(t, func(t *testing.T) {
 			calls := 0
-			c := newClient(t, secret.Credentials{PersonalAccessToken: "pat"},
-				func(w http.ResponseWriter, _ *http.Request) {
-					calls++
-					sendJSON(w, status, `{}`)
-				})
+			c := patClient(t, func(w http.ResponseWriter, _ *http.Request) {
+				calls++
+				sendJSON(w, status, `{}`)
+			})
 			for range 3 * outageAfter {
 				_, _ = Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1")
 			}

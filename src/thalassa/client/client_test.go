@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -35,14 +36,28 @@ func (h handlerNetwork) RoundTrip(request *http.Request) (*http.Response, error)
 	return recorder.Result(), nil
 }
 
-func newClient(t *testing.T, credentials secret.Credentials, handler http.HandlerFunc) *Client {
+// connect returns a client of a cloud; without others, of http://cloud.test with a token.
+func connect(t *testing.T, o Options) *Client {
 	t.Helper()
-	c, err := New(Options{Endpoint: "http://cloud.test", Organisation: "acme", Project: "p-1", UserAgent: "agent/1",
-		Secrets: secret.Secrets{Credentials: credentials}, Network: handlerNetwork(handler)})
+	o.Endpoint = cmp.Or(o.Endpoint, "http://cloud.test")
+	o.Secrets.Credentials = cmp.Or(o.Secrets.Credentials, secret.Credentials{PersonalAccessToken: "pat"})
+	c, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c
+}
+
+func newClient(t *testing.T, credentials secret.Credentials, handler http.HandlerFunc) *Client {
+	t.Helper()
+	return connect(t, Options{Organisation: "acme", Project: "p-1", UserAgent: "agent/1",
+		Secrets: secret.Secrets{Credentials: credentials}, Network: handlerNetwork(handler)})
+}
+
+// patClient returns a client with a personal access token.
+func patClient(t *testing.T, handler http.HandlerFunc) *Client {
+	t.Helper()
+	return newClient(t, secret.Credentials{PersonalAccessToken: "pat"}, handler)
 }
 
 func sendJSON(w http.ResponseWriter, status int, body string) {
@@ -53,7 +68,7 @@ func sendJSON(w http.ResponseWriter, status int, body string) {
 
 func TestHeaders(t *testing.T) {
 	var got http.Header
-	c := newClient(t, secret.Credentials{PersonalAccessToken: "pat"}, func(w http.ResponseWriter, r *http.Request) {
+	c := patClient(t, func(w http.ResponseWriter, r *http.Request) {
 		got = r.Header
 		sendJSON(w, http.StatusOK, `{"identity": "vpc-1"}`)
 	})
@@ -125,10 +140,9 @@ func TestErrorsSayWhatTheyAre(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(fmt.Sprint(tt.status, tt.kind), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := newClient(t, secret.Credentials{PersonalAccessToken: "pat"},
-					func(w http.ResponseWriter, _ *http.Request) {
-						sendJSON(w, tt.status, tt.body)
-					})
+				c := patClient(t, func(w http.ResponseWriter, _ *http.Request) {
+					sendJSON(w, tt.status, tt.body)
+				})
 				_, err := Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1")
 				if !errors.Is(err, tt.kind) || err.Error() != tt.want {
 					t.Errorf("error = %v,\nwant %s", err, tt.want)
@@ -167,7 +181,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := newClient(t, secret.Credentials{PersonalAccessToken: "pat"}, tt.answer)
+				c := patClient(t, tt.answer)
 				if _, err := Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1"); !errors.Is(err, tt.kind) {
 					t.Errorf("error = %v, want kind %v", err, tt.kind)
 				}
@@ -181,11 +195,10 @@ func TestAnswersThatAreNone(t *testing.T) {
 func TestMalformedAnswerAboutOneObject(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		body, kind := `{"identity": 7}`, "application/json"
-		c := newClient(t, secret.Credentials{PersonalAccessToken: "pat"},
-			func(w http.ResponseWriter, _ *http.Request) {
-				w.Header().Set("Content-Type", kind)
-				_, _ = io.WriteString(w, body)
-			})
+		c := patClient(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", kind)
+			_, _ = io.WriteString(w, body)
+		})
 		get := func() {
 			if _, err := Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1"); !errors.Is(err, ErrMalformed) {
 				t.Errorf("error %v, want a malformed answer", err)
@@ -211,7 +224,7 @@ func TestMalformedAnswerAboutOneObject(t *testing.T) {
 // TestRedirectsAreNotFollowed: the credentials would travel along, and a PUT or DELETE would become a GET.
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	var calls []string
-	c := newClient(t, secret.Credentials{PersonalAccessToken: "pat"}, func(w http.ResponseWriter, r *http.Request) {
+	c := patClient(t, func(w http.ResponseWriter, r *http.Request) {
 		calls = append(calls, r.Method+" "+r.URL.Host)
 		w.Header().Set("Location", "http://elsewhere.test"+r.URL.Path)
 		sendJSON(w, http.StatusMovedPermanently, "{}")
@@ -308,12 +321,8 @@ func TestTruncatedAnswer(t *testing.T) {
 		_, _ = io.WriteString(w, `[{"identity": "m-1"}]`)
 	}))
 	defer server.Close()
-	c, err := New(Options{Endpoint: server.URL,
-		Secrets:     secret.Secrets{Credentials: secret.Credentials{PersonalAccessToken: "pat"}},
+	c := connect(t, Options{Endpoint: server.URL,
 		CallTimeout: 300 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
 	if machines, err := List(t.Context(), c, iaas.MachineEndpoint, nil, identityOf); !errors.Is(err, ErrUnavailable) ||
 		!strings.Contains(err.Error(), "check the network") {
 		t.Errorf("half a list was taken for %d machines, error %v", len(machines), err)
@@ -369,7 +378,7 @@ func TestClientCredentials(t *testing.T) {
 
 func TestRateLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newClient(t, secret.Credentials{PersonalAccessToken: "pat"}, func(w http.ResponseWriter, _ *http.Request) {
+		c := patClient(t, func(w http.ResponseWriter, _ *http.Request) {
 			sendJSON(w, http.StatusOK, `{"identity": "vpc-1"}`)
 		})
 		began := time.Now()
@@ -386,7 +395,7 @@ func TestRateLimit(t *testing.T) {
 
 func TestDrain(t *testing.T) {
 	started, finish := make(chan struct{}), make(chan struct{})
-	c := newClient(t, secret.Credentials{PersonalAccessToken: "pat"}, func(w http.ResponseWriter, r *http.Request) {
+	c := patClient(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodDelete {
 			close(started)
 			<-finish

@@ -53,12 +53,8 @@ func (s *slowCloud) calls() int {
 // client returns a client of the cloud that makes one call a second, and calls that take at most so long.
 func (s *slowCloud) client(t *testing.T, credentials secret.Credentials, timeout time.Duration) *Client {
 	t.Helper()
-	c, err := New(Options{Endpoint: "http://cloud.test", Secrets: secret.Secrets{Credentials: credentials},
-		CallTimeout: timeout, Rate: 1, Burst: 1, Network: s})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return connect(t, Options{Secrets: secret.Secrets{Credentials: credentials}, CallTimeout: timeout, Rate: 1,
+		Burst: 1, Network: s})
 }
 
 // drained begins to drain, and returns how long that took.
@@ -192,11 +188,7 @@ func TestDrainWhileConnecting(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tt.wire.released = make(chan struct{})
 				network := tt.wire.transport()
-				secrets := secret.Secrets{Credentials: secret.Credentials{PersonalAccessToken: "pat"}}
-				c, err := New(Options{Endpoint: tt.endpoint, Secrets: secrets, Network: network})
-				if err != nil {
-					t.Fatal(err)
-				}
+				c := connect(t, Options{Endpoint: tt.endpoint, Network: network})
 				var all sync.WaitGroup
 				all.Go(func() {
 					if err := change(t.Context(), c); !errors.Is(err, tt.want) {

@@ -3,15 +3,13 @@ package client
 import (
 	"net/http"
 	"testing"
-
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 )
 
 // TestIgnoredAnswers: the cloud may answer with a body where nobody needs one; only what is no JSON is wrong.
 func TestIgnoredAnswers(t *testing.T) {
 	for body, good := range map[string]bool{`[{"identity": "a"}]`: true, `"ok"`: true, `null`: true, ``: true,
 		`<html>`: false} {
-		c := newClient(t, secret.Credentials{PersonalAccessToken: "pat"}, func(w http.ResponseWriter, _ *http.Request) {
+		c := patClient(t, func(w http.ResponseWriter, _ *http.Request) {
 			sendJSON(w, http.StatusOK, body)
 		})
 		_, posted := Post[Ignored](t.Context(), c, "/v1/loadbalancer-target-groups/tg-1/attachments", struct{}{})

@@ -18,8 +18,6 @@ import (
 	"github.com/thalassa-cloud/client-go/iaas"
 	official "github.com/thalassa-cloud/client-go/pkg/client"
 	"github.com/thalassa-cloud/client-go/thalassa"
-
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 )
 
 // thing is as much of an object as these tests need.
@@ -47,7 +45,7 @@ func TestAsksLikeTheOfficialClient(t *testing.T) {
 		}
 		sendJSON(w, http.StatusOK, `{}`)
 	}
-	ours, theirs := newClient(t, secret.Credentials{PersonalAccessToken: "pat"}, record), officialClient(t, record)
+	ours, theirs := patClient(t, record), officialClient(t, record)
 	by := []filters.Filter{
 		&filters.FilterKeyValue{Key: filters.FilterVpcIdentity, Value: "vpc-1"},
 		&filters.LabelFilter{MatchLabels: map[string]string{"k8s.thalassa.cloud/kubernetes-cluster": "a b"}},
@@ -121,11 +119,10 @@ func TestList(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := newClient(t, secret.Credentials{PersonalAccessToken: "pat"},
-					func(w http.ResponseWriter, _ *http.Request) {
-						w.Header().Set("Content-Type", tt.kind)
-						_, _ = io.WriteString(w, tt.body)
-					})
+				c := patClient(t, func(w http.ResponseWriter, _ *http.Request) {
+					w.Header().Set("Content-Type", tt.kind)
+					_, _ = io.WriteString(w, tt.body)
+				})
 				got, err := List(t.Context(), c, "/v1/things", nil, identityOf)
 				if said := fmt.Sprint(got); err == nil && said != tt.want {
 					t.Errorf("items = %s, want %s", said, tt.want)
@@ -157,11 +154,7 @@ func TestListIsCompressed(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	c, err := New(Options{Endpoint: server.URL, Organisation: "acme", UserAgent: "agent/1",
-		Secrets: secret.Secrets{Credentials: secret.Credentials{PersonalAccessToken: "pat"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := connect(t, Options{Endpoint: server.URL})
 	got, err := List(t.Context(), c, "/v1/things", nil, identityOf)
 	if err != nil || !slices.Equal(got, []string{"a"}) {
 		t.Errorf("got %q and error %v, want a", got, err)
@@ -184,7 +177,7 @@ func TestListForgetsAFailedAttempt(t *testing.T) {
 func TestListKeepsOnlyWhatIsWanted(t *testing.T) {
 	item := fmt.Sprintf(`{"identity": "a", "ballast": %q}`, strings.Repeat("x", 10_000))
 	long := func(items int) float64 {
-		c := newClient(t, secret.Credentials{PersonalAccessToken: "pat"}, nil)
+		c := patClient(t, nil)
 		c.transport.access.Load().network = networkFunc(func(*http.Request) (*http.Response, error) {
 			body := io.MultiReader(strings.NewReader("["+item), &repeated{text: "," + item, left: items - 1},
 				strings.NewReader("]"))

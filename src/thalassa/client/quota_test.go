@@ -8,8 +8,6 @@ import (
 	"testing/synctest"
 
 	"github.com/thalassa-cloud/client-go/iaas"
-
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 )
 
 // TestMayBeQuota: a refused creation may be due to a quota whatever the message says; nothing else may.
@@ -36,10 +34,9 @@ func TestMayBeQuota(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(fmt.Sprint(tt.method, tt.status, tt.body), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := newClient(t, secret.Credentials{PersonalAccessToken: "pat"},
-					func(w http.ResponseWriter, _ *http.Request) {
-						sendJSON(w, tt.status, tt.body)
-					})
+				c := patClient(t, func(w http.ResponseWriter, _ *http.Request) {
+					sendJSON(w, tt.status, tt.body)
+				})
 				_, err := send[Ignored](t.Context(), c, tt.method, iaas.LoadbalancerEndpoint, nil)
 				if MayBeQuota(err) != tt.want || MayBeQuota(fmt.Errorf("creating: %w", err)) != tt.want {
 					t.Errorf("%v: a quota %v, want %v", err, !tt.want, tt.want)
@@ -56,8 +53,7 @@ func TestMayBeQuota(t *testing.T) {
 // TestForbidden is a kind of not being permitted, and the other one is not.
 func TestForbidden(t *testing.T) {
 	for status, forbidden := range map[int]bool{403: true, 401: false} {
-		c := newClient(t, secret.Credentials{PersonalAccessToken: "pat"},
-			func(w http.ResponseWriter, _ *http.Request) { sendJSON(w, status, `{}`) })
+		c := patClient(t, func(w http.ResponseWriter, _ *http.Request) { sendJSON(w, status, `{}`) })
 		_, err := Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1")
 		if !errors.Is(err, ErrUnauthorised) || errors.Is(err, ErrForbidden) != forbidden {
 			t.Errorf("%d: %v is forbidden: %v", status, err, errors.Is(err, ErrForbidden))
@@ -69,8 +65,7 @@ func TestForbidden(t *testing.T) {
 func TestOptionalCallsDoNotSpeakAgainstTheCredentials(t *testing.T) {
 	for status, ill := range map[int]bool{403: false, 401: false, 200: false, 404: false, 500: true} {
 		synctest.Test(t, func(t *testing.T) {
-			c := newClient(t, secret.Credentials{PersonalAccessToken: "pat"},
-				func(w http.ResponseWriter, _ *http.Request) { sendJSON(w, status, `{}`) })
+			c := patClient(t, func(w http.ResponseWriter, _ *http.Request) { sendJSON(w, status, `{}`) })
 			_, _ = Get[iaas.Vpc](Optional(t.Context()), c, iaas.SecurityGroupEndpoint+"/sg-1")
 			if got := c.Err(); (got != nil) != ill {
 				t.Errorf("%d: %v", status, got)
@@ -81,8 +76,7 @@ func TestOptionalCallsDoNotSpeakAgainstTheCredentials(t *testing.T) {
 
 // TestOptionalCallsDoNotSpeakForTheCredentials: what was not permitted before still is not.
 func TestOptionalCallsDoNotSpeakForTheCredentials(t *testing.T) {
-	c := newClient(t, secret.Credentials{PersonalAccessToken: "pat"},
-		func(w http.ResponseWriter, _ *http.Request) { sendJSON(w, http.StatusForbidden, `{}`) })
+	c := patClient(t, func(w http.ResponseWriter, _ *http.Request) { sendJSON(w, http.StatusForbidden, `{}`) })
 	_, _ = Get[iaas.Vpc](t.Context(), c, iaas.VpcEndpoint+"/vpc-1")
 	_, _ = Get[iaas.Vpc](Optional(t.Context()), c, iaas.SecurityGroupEndpoint+"/sg-1")
 	if c.Err() == nil {

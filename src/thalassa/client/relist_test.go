@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"github.com/thalassa-cloud/client-go/filters"
-
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 )
 
 // tagging is a cloud that gives a list an ETag, and answers 304 if a request has it.
@@ -43,7 +41,7 @@ func (c *tagging) serve(w http.ResponseWriter, r *http.Request) {
 
 func (c *tagging) client(t *testing.T) *Client {
 	t.Helper()
-	return newClient(t, secret.Credentials{PersonalAccessToken: "pat"}, c.serve)
+	return patClient(t, c.serve)
 }
 
 // relist reads the list, which has to have these items, and returns it.
@@ -198,8 +196,7 @@ func TestRelistRepeatsWithTheSameETag(t *testing.T) {
 // TestUnexpectedNotModified: nothing is known, so it is no empty list.
 func TestUnexpectedNotModified(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newClient(t, secret.Credentials{PersonalAccessToken: "pat"},
-			func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotModified) })
+		c := patClient(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotModified) })
 		for name, read := range map[string]func() error{
 			"list": func() error { _, err := List(t.Context(), c, "/v1/things", nil, identityOf); return err },
 			"relist": func() error {

@@ -12,13 +12,9 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 )
 
-func tokenSecrets(token string) secret.Secrets {
-	return secret.Secrets{Credentials: secret.Credentials{PersonalAccessToken: token}}
-}
-
 func TestReloadShowsNoSecret(t *testing.T) {
 	events := record.NewFakeRecorder(1)
-	r := NewReloader(tokenSecrets("old"), func() (secret.Secrets, error) { return tokenSecrets("s3cret"), nil },
+	r := NewReloader(secretsOf("old"), func() (secret.Secrets, error) { return secretsOf("s3cret"), nil },
 		func(context.Context, secret.Secrets) error {
 			return &Error{Method: "GET", Path: "/v1/vpcs/x", Kind: ErrUnauthorised, Status: 401}
 		}, reload.OwnPod(strings.ToLower))
@@ -28,7 +24,7 @@ func TestReloadShowsNoSecret(t *testing.T) {
 		!strings.Contains(event, "not permitted (HTTP 401)") {
 		t.Errorf("event = %q", event)
 	}
-	if said := fmt.Sprintf("%v %+v", r.Current, tokenSecrets("s3cret")); strings.Contains(said, "s3cret") {
+	if said := fmt.Sprintf("%v %+v", r.Current, secretsOf("s3cret")); strings.Contains(said, "s3cret") {
 		t.Errorf("printed as %s", said)
 	}
 }

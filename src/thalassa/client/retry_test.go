@@ -14,8 +14,6 @@ import (
 	"time"
 
 	"github.com/thalassa-cloud/client-go/iaas"
-
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 )
 
 // script answers calls one after the other by the given answers, and the rest by the last one; it remembers when they
@@ -41,12 +39,7 @@ func (s *script) RoundTrip(request *http.Request) (*http.Response, error) {
 
 func (s *script) client(t *testing.T) *Client {
 	t.Helper()
-	c, err := New(Options{Endpoint: "http://cloud.test",
-		Secrets: secret.Secrets{Credentials: secret.Credentials{PersonalAccessToken: "pat"}}, Network: s})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return connect(t, Options{Network: s})
 }
 
 func answer(status int, body string, headers ...string) func(http.ResponseWriter, *http.Request) {
@@ -128,17 +121,12 @@ func TestRepeatsOnlyWhatIsSafe(t *testing.T) {
 func TestDialFailureIsRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls := 0
-		c, err := New(Options{Endpoint: "http://cloud.test",
-			Secrets: secret.Secrets{Credentials: secret.Credentials{PersonalAccessToken: "pat"}}, Network: networkFunc(
-				func(r *http.Request) (*http.Response, error) {
-					if calls++; calls == 1 {
-						return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}
-					}
-					return handlerNetwork(answer(201, `{"identity": "lb-1"}`)).RoundTrip(r)
-				})})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := connect(t, Options{Network: networkFunc(func(r *http.Request) (*http.Response, error) {
+			if calls++; calls == 1 {
+				return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}
+			}
+			return handlerNetwork(answer(201, `{"identity": "lb-1"}`)).RoundTrip(r)
+		})})
 		if _, err := Post[iaas.VpcLoadbalancer](t.Context(), c, iaas.LoadbalancerEndpoint,
 			iaas.CreateLoadbalancer{Name: "x", Subnet: "s"}); err != nil || calls != 2 {
 			t.Errorf("%d calls, error %v; want 2 and success", calls, err)

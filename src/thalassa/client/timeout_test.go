@@ -9,8 +9,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/secret"
 )
 
 // slowNetwork answers at once, with a list whose items arrive one by one.
@@ -66,11 +64,7 @@ func TestTimeoutOfLists(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c, err := New(Options{Endpoint: "http://cloud.test", Organisation: "acme", Network: tt.network,
-					Secrets: secret.Secrets{Credentials: secret.Credentials{PersonalAccessToken: "pat"}}})
-				if err != nil {
-					t.Fatal(err)
-				}
+				c := connect(t, Options{Network: tt.network})
 				began := time.Now()
 				got, err := List(t.Context(), c, "/v1/things", nil, identityOf)
 				if took := time.Since(began); took != tt.takes {
@@ -90,12 +84,7 @@ func TestTimeoutOfLists(t *testing.T) {
 // TestTimeoutOfOtherCalls: only a list gets more time.
 func TestTimeoutOfOtherCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, err := New(Options{Endpoint: "http://cloud.test", Organisation: "acme",
-			Network: slowNetwork{items: 2, every: 20 * time.Second},
-			Secrets: secret.Secrets{Credentials: secret.Credentials{PersonalAccessToken: "pat"}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := connect(t, Options{Network: slowNetwork{items: 2, every: 20 * time.Second}})
 		began := time.Now()
 		if _, err := Get[[]thing](t.Context(), c, "/v1/things/a"); err == nil || time.Since(began) != 30*time.Second {
 			t.Errorf("after %s: %v, want an error after 30s", time.Since(began), err)
@@ -122,11 +111,7 @@ func (n outageNetwork) RoundTrip(request *http.Request) (*http.Response, error) 
 func TestListDoesNotKeepTheCircuitHalfOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var over atomic.Bool
-		c, err := New(Options{Endpoint: "http://cloud.test", Organisation: "acme", Network: outageNetwork{&over},
-			Secrets: secret.Secrets{Credentials: secret.Credentials{PersonalAccessToken: "pat"}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := connect(t, Options{Network: outageNetwork{&over}})
 		for range outageAfter {
 			_, _ = Get[thing](t.Context(), c, "/v1/things/a")
 		}

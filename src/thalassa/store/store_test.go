@@ -21,6 +21,10 @@ type shelf struct {
 	lists   int
 	err     error
 	empty   bool // the next list shows nothing
+
+	asked   []string // identities that were requested
+	hidden  []object // what only requests show
+	failure error    // of requests
 }
 
 func (s *shelf) list(context.Context) ([]object, error) {
@@ -51,6 +55,19 @@ func (s *shelf) kind() *Store[object] {
 	return New("objects", s.list, func(o object) string {
 		return o.id
 	}, func(o object) []string { return []string{"key/" + o.key} })
+}
+
+// askable is kind with requests for what lists leave out.
+func (s *shelf) askable() *Store[object] {
+	k := s.kind()
+	k.Get = func(_ context.Context, id string) (object, bool, error) {
+		s.asked = append(s.asked, id)
+		if at := slices.IndexFunc(s.hidden, func(o object) bool { return o.id == id }); at >= 0 {
+			return s.hidden[at], true, s.failure
+		}
+		return object{}, false, s.failure
+	}
+	return k
 }
 
 // inCopy returns the object with the identity in the present copy.

@@ -9,56 +9,40 @@ import (
 	"time"
 )
 
-// askable is a shelf whose kind asks for what lists leave out; hidden is what only asking shows.
-func askable(s *shelf, asked *[]string, hidden *[]object, err *error) *Store[object] {
-	k := s.kind()
-	k.Get = func(_ context.Context, id string) (object, bool, error) {
-		*asked = append(*asked, id)
-		for _, o := range *hidden {
-			if o.id == id {
-				return o, true, *err
-			}
-		}
-		return object{}, false, *err
-	}
-	return k
-}
-
 // TestUnlistedIsRequested once for each list that leaves it out, and only when somebody looks for it.
 func TestUnlistedIsRequested(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{objects: []object{{"1", "a", "x"}, {"2", "b", "y"}}}
-		var asked []string
-		hidden, failure := []object{{"1", "a", "x, as it is now"}}, error(nil)
-		k := askable(s, &asked, &hidden, &failure)
+		s.hidden = []object{{"1", "a", "x, as it is now"}}
+		k := s.askable()
 		values(t, k, "key/a", time.Hour)
 
 		s.set()
-		failure = errors.New("no answer")
+		s.failure = errors.New("no answer")
 		<-time.After(time.Minute)
 		if found, err := k.Find(t.Context(), "key/a", time.Second); err == nil ||
 			err.Error() != "asking for 1 of the objects, which the list lacks: no answer" {
 			t.Errorf("found %v, error %v", found, err)
 		}
-		failure = nil
+		s.failure = nil
 		for range 3 {
 			if got := values(t, k, "key/a", time.Hour); got != "x, as it is now" {
 				t.Errorf("found %q, want what asking showed", got)
 			}
 		}
-		if len(asked) != 2 {
-			t.Errorf("asked for %v, want 1 twice, because the first time there was no answer", asked)
+		if len(s.asked) != 2 {
+			t.Errorf("asked for %v, want 1 twice, because the first time there was no answer", s.asked)
 		}
 
-		hidden = nil
+		s.hidden = nil
 		<-time.After(time.Minute)
 		for range 3 {
 			if got := values(t, k, "key/a", time.Second) + values(t, k, "key/b", time.Hour); got != "" {
 				t.Errorf("found %q, which is gone", got)
 			}
 		}
-		if len(asked) != 4 || len(k.unlisted) > 0 {
-			t.Errorf("asked for %v, still missed %v; want both asked for once more", asked, k.unlisted)
+		if len(s.asked) != 4 || len(k.unlisted) > 0 {
+			t.Errorf("asked for %v, still missed %v; want both asked for once more", s.asked, k.unlisted)
 		}
 	})
 }
@@ -68,27 +52,26 @@ func TestUnlistedIsRequested(t *testing.T) {
 func TestMissingIsRequested(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{objects: []object{{"1", "a", "listed"}}}
-		var asked []string
-		hidden, failure := []object{{"2", "a", "hidden"}}, errors.New("no answer")
-		k := askable(s, &asked, &hidden, &failure)
+		s.hidden, s.failure = []object{{"2", "a", "hidden"}}, errors.New("no answer")
+		k := s.askable()
 		values(t, k, "key/a", time.Hour)
 		if _, err := k.RequestMissing(t.Context(), []string{"1", "2"}); err == nil || err.Error() !=
 			"asking for 2 of the objects, which the list lacks and another object uses: no answer" {
 			t.Errorf("error %v", err)
 		}
-		failure = nil
+		s.failure = nil
 		for i := range 3 {
 			stored, err := k.RequestMissing(t.Context(), []string{"1", "2", "3"})
 			if stored != (i == 0) || err != nil {
 				t.Errorf("stored %t, error %v; want it stored once", stored, err)
 			}
 		}
-		if got := fmt.Sprint(asked); got != "[2 2 3]" {
+		if got := fmt.Sprint(s.asked); got != "[2 2 3]" {
 			t.Errorf("asked for %s, want 2 twice, because the first time there was no answer, and 3", got)
 		}
 		<-time.After(2 * time.Minute)
-		if _, err := k.RequestMissing(t.Context(), []string{"3"}); err != nil || len(asked) != 4 {
-			t.Errorf("asked for %v, error %v; want 3 again", asked, err)
+		if _, err := k.RequestMissing(t.Context(), []string{"3"}); err != nil || len(s.asked) != 4 {
+			t.Errorf("asked for %v, error %v; want 3 again", s.asked, err)
 		}
 	})
 }
@@ -97,10 +80,7 @@ func TestMissingIsRequested(t *testing.T) {
 func TestWhatWeDeletedIsNotAskedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{objects: []object{{"1", "a", "dropped"}, {"2", "a", "deleting"}, {"3", "a", "back again"}}}
-		var asked []string
-		var hidden []object
-		var failure error
-		k := askable(s, &asked, &hidden, &failure)
+		k := s.askable()
 		k.Deleting = func(o object) bool { return o.value == "deleting" }
 		values(t, k, "key/a", time.Hour)
 		k.Drop("1")
@@ -109,8 +89,8 @@ func TestWhatWeDeletedIsNotAskedFor(t *testing.T) {
 		values(t, k, "key/b", time.Second)
 		s.set(object{"3", "a", "back again"})
 		<-time.After(time.Minute)
-		if got := values(t, k, "key/a", time.Second); got != "back again" || len(asked) > 0 {
-			t.Errorf("found %q, asked for %v; want no question", got, asked)
+		if got := values(t, k, "key/a", time.Second); got != "back again" || len(s.asked) > 0 {
+			t.Errorf("found %q, asked for %v; want no question", got, s.asked)
 		}
 	})
 }
@@ -134,10 +114,8 @@ func TestCreatedIsAskedForOnceShown(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := &shelf{}
-				var asked []string
-				var failure error
-				k := askable(s, &asked, &tt.hidden, &failure)
+				s := &shelf{hidden: tt.hidden}
+				k := s.askable()
 				k.ToleratesDuplicates = tt.replaceable
 				k.PutCreated(made)
 				if tt.shown {
@@ -145,8 +123,8 @@ func TestCreatedIsAskedForOnceShown(t *testing.T) {
 				}
 				values(t, k, "key/a", Fresh)
 				s.set()
-				if got := values(t, k, "key/a", Fresh); got != tt.want || len(asked) != tt.asked {
-					t.Errorf("found %q, asked for %v; want %q and %d questions", got, asked, tt.want, tt.asked)
+				if got := values(t, k, "key/a", Fresh); got != tt.want || len(s.asked) != tt.asked {
+					t.Errorf("found %q, asked for %v; want %q and %d questions", got, s.asked, tt.want, tt.asked)
 				}
 			})
 		})
@@ -157,10 +135,7 @@ func TestCreatedIsAskedForOnceShown(t *testing.T) {
 func TestListFromBeforeShowsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{}
-		var asked []string
-		var hidden []object
-		var failure error
-		k := askable(s, &asked, &hidden, &failure)
+		k := s.askable()
 		k.ToleratesDuplicates = true
 		done := make(chan error)
 		go func() {
@@ -172,8 +147,8 @@ func TestListFromBeforeShowsNothing(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Fatal(err)
 		}
-		if got := values(t, k, "key/a", Fresh); got != "new" || len(asked) > 0 {
-			t.Errorf("found %q, asked for %v; want what we created, and no question", got, asked)
+		if got := values(t, k, "key/a", Fresh); got != "new" || len(s.asked) > 0 {
+			t.Errorf("found %q, asked for %v; want what we created, and no question", got, s.asked)
 		}
 	})
 }
@@ -197,16 +172,14 @@ func TestFewerThanExpectedTakesTwoLists(t *testing.T) {
 func TestUnlistedExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{}
-		var asked []string
-		hidden, failure := []object(nil), error(nil)
-		k := askable(s, &asked, &hidden, &failure)
+		k := s.askable()
 		for i := range 20 {
 			s.set(object{string(rune('a' + i)), "others", "x"})
 			values(t, k, "key/ours", time.Second)
 			<-time.After(unlistedTTL / 5)
 		}
-		if len(k.unlisted) > 6 || len(asked) > 0 {
-			t.Errorf("%d are remembered, asked for %v", len(k.unlisted), asked)
+		if len(k.unlisted) > 6 || len(s.asked) > 0 {
+			t.Errorf("%d are remembered, asked for %v", len(k.unlisted), s.asked)
 		}
 	})
 }
@@ -227,15 +200,14 @@ func TestManyMissedAreListedAgain(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := shelfOf(count)
-			var asked []string
-			hidden, failure := s.objects, error(nil)
-			k := askable(s, &asked, &hidden, &failure)
+			s.hidden = s.objects
+			k := s.askable()
 			values(t, k, "key/a", time.Hour)
 			s.emptyOnce()
 			found, err := k.Find(t.Context(), "key/a", Fresh)
-			if len(found) != count || err != nil || s.lists != want.lists || len(asked) != want.asked {
+			if len(found) != count || err != nil || s.lists != want.lists || len(s.asked) != want.asked {
 				t.Errorf("of %d: %d found, error %v, %d lists, %d asked for; want %+v", count, len(found), err, s.lists,
-					len(asked), want)
+					len(s.asked), want)
 			}
 		})
 	}
@@ -246,23 +218,21 @@ func TestManyMissedAreListedAgain(t *testing.T) {
 func TestMissedByTwoListsAreAskedForInTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := shelfOf(2*maxConfirmations + 1)
-		var asked []string
-		hidden, failure := []object{{"7", "a", "the only one that is left"}}, error(nil)
-		k := askable(s, &asked, &hidden, &failure)
+		s.hidden = []object{{"7", "a", "the only one that is left"}}
+		k := s.askable()
 		values(t, k, "key/a", time.Hour)
 		s.set()
 		<-time.After(time.Minute)
 		for turn := 1; turn <= 2; turn++ {
 			if found, err := k.Find(t.Context(), "key/a", time.Second); err == nil ||
-				len(asked) != turn*maxConfirmations {
+				len(s.asked) != turn*maxConfirmations {
 				t.Errorf("turn %d: %d found, error %v, %d asked for; want an error and %d", turn, len(found), err,
-					len(asked), turn*maxConfirmations)
+					len(s.asked), turn*maxConfirmations)
 			}
 		}
 		if got := values(t, k, "key/a", time.Hour); got != "the only one that is left" ||
-			len(asked) != 2*maxConfirmations+
-				1 {
-			t.Errorf("found %q, %d asked for", got, len(asked))
+			len(s.asked) != 2*maxConfirmations+1 {
+			t.Errorf("found %q, %d asked for", got, len(s.asked))
 		}
 		if s.lists != 3 {
 			t.Errorf("%d lists, want the first, the one that lacked them, and another one", s.lists)
@@ -274,9 +244,7 @@ func TestMissedByTwoListsAreAskedForInTurns(t *testing.T) {
 func TestManyMissedAndNoAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := shelfOf(relistAbove + 1)
-		var asked []string
-		hidden, failure := []object(nil), error(nil)
-		k := askable(s, &asked, &hidden, &failure)
+		k := s.askable()
 		values(t, k, "key/a", time.Hour)
 		s.set()
 		k.List = func(context.Context) ([]object, error) {
@@ -285,8 +253,8 @@ func TestManyMissedAndNoAnswer(t *testing.T) {
 			}
 			return nil, nil
 		}
-		if found, err := k.Find(t.Context(), "key/a", Fresh); err == nil || len(asked) > 0 {
-			t.Errorf("%d found, error %v, %d asked for", len(found), err, len(asked))
+		if found, err := k.Find(t.Context(), "key/a", Fresh); err == nil || len(s.asked) > 0 {
+			t.Errorf("%d found, error %v, %d asked for", len(found), err, len(s.asked))
 		}
 	})
 }
