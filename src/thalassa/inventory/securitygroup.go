@@ -17,7 +17,7 @@ import (
 // securityGroupUse is how long security groups count as in use after one was requested.
 const securityGroupUse = 24 * time.Hour
 
-// newSecurityGroups returns the store of all security groups of the VPC, including those of others, which is filled when
+// newSecurityGroups returns the store of all security groups of the VPC, including those of others. It is filled when
 // one is needed.
 func (i *Inventory) newSecurityGroups() *store.Store[resource.SecurityGroup] {
 	s := store.New("security groups", i.listSecurityGroups, func(g resource.SecurityGroup) string { return g.ID },
