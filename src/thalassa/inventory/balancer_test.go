@@ -151,3 +151,17 @@ func TestSubnets(t *testing.T) {
 		}
 	}
 }
+
+// TestNewReservedIP: the next reader lists, because the load balancer has other addresses then.
+func TestNewReservedIP(t *testing.T) {
+	w := newRig(t, emulator.Config{})
+	old := w.balancer()
+	moved := old
+	moved.ReservedIP = w.reserve("ip", emulator.DefaultRegion)
+	w.ok(w.UpdateLoadBalancer(t.Context(), old, moved))
+	reserved := w.ip(moved.ReservedIP, time.Hour)
+	found := must[[]resource.LoadBalancer](w)(w.LoadBalancersOf(t.Context(), "web", time.Hour, 1))
+	if len(found) != 1 || !slices.Equal(found[0].ExternalAddresses, []string{reserved.Addresses[0].String()}) {
+		t.Errorf("load balancers %+v, want one with the address of %+v", found, reserved)
+	}
+}
