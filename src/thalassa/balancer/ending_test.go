@@ -94,6 +94,14 @@ delete target group web-p80`},
 			{end: true, spec: func(s *corev1.Service) { s.Spec.Ports = nil }, want: `
 refused: load balancer web is protected from deletion in the cloud: switch the protection off there, or …`},
 		}},
+		{name: "one of two is protected", keeps: true, steps: []step{
+			{end: true, hand: func(w *world) {
+				younger := w.balancers[0]
+				younger.ID, younger.DeleteProtection, younger.Listeners = "lb-2", true, nil
+				w.balancers = append(w.balancers, younger)
+			}, want: `
+refused: load balancer web is protected from deletion in the cloud: switch the protection off there, …`},
+		}},
 		{name: "a protection that the Service takes back", keeps: true, steps: []step{
 			{ask: "delete-protection=true", want: "update load balancer web: delete protection false becomes true"},
 			{end: true, want: `
@@ -281,7 +289,8 @@ func theirs(w *world) {
 			TargetGroup: "tg-theirs", MaxConnections: 77, AllowedSources: []string{"10.0.0.0/8"}}
 	}
 	w.groups = append(w.groups, resource.TargetGroup{ID: "tg-theirs", Name: "theirs", Protocol: "tcp", Port: 30080,
-		Policy: "RANDOM", HealthCheck: slow()})
+		Policy: "RANDOM", HealthCheck: &resource.HealthCheck{Protocol: "http", Port: 9000, Path: "/slow",
+			PeriodSeconds: 60, TimeoutSeconds: 30, HealthyThreshold: 7, UnhealthyThreshold: 8}})
 	w.balancers = append(w.balancers, resource.LoadBalancer{ID: "lb-theirs", Name: "theirs", Status: "ready",
 		Subnet: "subnet-2", ExternalAddresses: []string{"198.18.0.9"}, Listeners: []resource.Listener{listener(80)}})
 }

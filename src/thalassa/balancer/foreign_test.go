@@ -6,75 +6,55 @@ import (
 	"testing"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 // TestForeignAnnotations: what limits who can connect in another product opens no port here, unless the Service itself
-// says it, or the value limits nothing. Other annotations are only reported.
+// says it, or the value limits nothing. Other annotations are only reported. What is open stays so.
 func TestForeignAnnotations(t *testing.T) {
-	const beta, own = "service.beta.kubernetes.io/", label.AnnotationPrefix
-	type annotations map[string]string
-	for name, tt := range map[string]struct {
-		has    annotations
+	const aws, azure = "service.beta.kubernetes.io/aws-load-balancer-", "service.beta.kubernetes.io/azure-"
+	const reach = "refused: 2 of the ports …internal or public are not valid\nInvalidAnnotation: …"
+	const sources = "refused: port 80/TCP is not opened, …\nport 443/TCP…\nInvalidAnnotation: …"
+	const groups = "refused: the annotation about its security groups is not valid\nInvalidAnnotation: …"
+	const public, unsupported = "create …\ncreate load balancer web", "create …\nUnsupportedSetting: …"
+	for _, tt := range []struct {
+		ask    string
 		ranges []string
-		closed bool
-		notice string // part of the only one; "" for none
+		want   string
 	}{
-		"internal in AWS":      {annotations{beta + "aws-load-balancer-internal": "true"}, nil, true, own + "type"},
-		"internal in old AWS":  {annotations{beta + "aws-load-balancer-internal": "0.0.0.0/0"}, nil, true, "AWS"},
-		"internal on IronCore": {annotations{beta + "ironcore-load-balancer-internal": "true"}, nil, true, "IronCore"},
-		"public in AWS":        {annotations{beta + "aws-load-balancer-internal": "false"}, nil, false, ""},
-		"public in words":      {annotations{beta + "aws-load-balancer-scheme": "INTERNET-FACING"}, nil, false, ""},
-		"public here": {annotations{beta + "aws-load-balancer-internal": "true", own + "type": "public"}, nil,
-			false, ""},
-		"not internal here": {annotations{beta + "azure-load-balancer-internal": "true", own + "internal": "false"},
-			nil, false, ""},
-		"ranges do not say whether it is internal": {annotations{beta + "azure-load-balancer-internal": "true"},
-			[]string{"10.0.0.0/8"}, true, "Azure"},
-		"sources": {annotations{beta + "azure-allowed-ip-ranges": "10.0.0.0/8"}, nil, true,
-			own + "acl-allowed-sources"},
-		"everybody": {annotations{beta + "azure-allowed-ip-ranges": "0.0.0.0/0, ::/0"}, nil, false, ""},
-		"sources here": {annotations{beta + "azure-allowed-ip-ranges": "10.0.0.0/8", own + "acl-allowed-sources": ""},
-			nil, false, ""},
-		"groups of Tencent, said here": {annotations{"service.cloud.tencent.com/security-groups": "sg-1",
-			own + "security-groups": "sg-2"}, nil, false, ""},
-		"a group of its own here": {annotations{beta + "aws-load-balancer-security-groups": "sg-1",
-			own + "create-security-group": "true"}, nil, false, ""},
-		"sources of the only port here": {annotations{beta + "azure-allowed-ip-ranges": "10.0.0.0/8",
-			own + "acl-port-80": "10.0.0.0/8"}, nil, false, ""},
-		"ranges here": {annotations{beta + "azure-allowed-ip-ranges": "10.0.0.0/8"}, []string{"192.0.2.0/24"}, false,
-			""},
-		"the annotation for ranges here": {annotations{beta + "azure-allowed-ip-ranges": "10.0.0.0/8",
-			beta + "load-balancer-source-ranges": "192.0.2.0/24"}, nil, false, ""},
-		"ranges that are denied in Cilium": {annotations{"service.cilium.io/src-ranges-policy": "deny"},
-			[]string{"192.0.2.0/24"}, true, "src-ranges-policy: this load balancer would admit the networks of " +
-				"spec.loadBalancerSourceRanges, which Cilium denies. Write the permitted networks there, and " +
-				"remove this annotation. Until"},
-		"a health check": {annotations{beta + "aws-load-balancer-healthcheck-path": "/x"}, nil, false,
-			own + "health-check-…"},
-		"TLS": {annotations{beta + "aws-load-balancer-ssl-cert": "arn:x"}, nil, false, "do not terminate TLS"},
+		{aws + "internal=true", nil, reach + " type…."},
+		{aws + "internal=0.0.0.0/0", nil, reach + "AWS…."},
+		{"service.beta.kubernetes.io/ironcore-load-balancer-internal=true", nil, reach + "IronCore…."},
+		{aws + "internal=false", nil, public},
+		{aws + "scheme=INTERNET-FACING", nil, public},
+		{aws + "internal=true type=public", nil, public},
+		{azure + "load-balancer-internal=true internal=false", nil, public},
+		{azure + "load-balancer-internal=true", []string{"10.0.0.0/8"}, reach + "Azure…."},
+		{azure + "allowed-ip-ranges=10.0.0.0/8", nil, sources + "acl-allowed-sources…."},
+		{azure + "allowed-ip-ranges=0.0.0.0/0,::/0", nil, public},
+		{azure + "allowed-ip-ranges=10.0.0.0/8 acl-allowed-sources=", nil, public},
+		{azure + "allowed-ip-ranges=10.0.0.0/8 acl-port-80=10.0.0.0/8 acl-port-443=10.0.0.0/8", nil, public},
+		{azure + "allowed-ip-ranges=10.0.0.0/8", []string{"192.0.2.0/24"}, public},
+		{azure + "allowed-ip-ranges=10.0.0.0/8 service.beta.kubernetes.io/load-balancer-source-ranges=192.0.2.0/24", nil,
+			public},
+		{"service.cloud.tencent.com/security-groups=sg-1 security-groups=sg-two", nil, public},
+		{aws + "security-groups=sg-1", nil, groups + "security-groups…."},
+		{aws + "security-groups=sg-1 create-security-group=true", nil, "create security group own\n…"},
+		{"service.cilium.io/src-ranges-policy=deny", []string{"192.0.2.0/24"}, sources + "src-ranges-policy: this load " +
+			"balancer would admit the networks of spec.loadBalancerSourceRanges, which Cilium denies. Write the " +
+			"permitted networks there, and remove this annotation. Until…."},
+		{aws + "healthcheck-path=/x", nil, unsupported + "health-check-……."},
+		{aws + "ssl-cert=arn:x", nil, unsupported + "do not terminate TLS…."},
 	} {
-		t.Run(name, func(t *testing.T) {
-			web := service("web", 80)
-			web.Annotations, web.Spec.LoadBalancerSourceRanges = tt.has, tt.ranges
-			d := desiring(web)
-			d.blocked = blockedReasons(d, Observed{})
-			_, err := d.openablePorts(Observed{})
-			_, notices := newAnnotations().read(web)
-			if (err != nil) != tt.closed || (len(notices) == 1) != (tt.notice != "") || len(notices) > 1 {
-				t.Fatalf("closed by %v, want %t; notices %v, want %q", err, tt.closed, notices, tt.notice)
+		t.Run(tt.ask, func(t *testing.T) {
+			asked := step{ask: tt.ask, spec: ranges(tt.ranges...)}
+			w, open := newWorld(nil), newWorld(nil)
+			text := strings.ReplaceAll(shown(w.compare(asking(asked)), ""), "\n", "¶")
+			if want := strings.ReplaceAll(tt.want, "\n", "¶"); !matches(text, want) {
+				t.Errorf("got\n%s\nwant\n%s", text, want)
 			}
-			if tt.notice == "" {
-				return
-			}
-			reason := map[bool]string{true: reasonAnnotation, false: reasonUnsupported}[tt.closed]
-			if notices[0].Reason != reason || !strings.Contains(notices[0].Message, tt.notice) ||
-				!strings.HasSuffix(notices[0].Message, ".") {
-				t.Errorf("notice %+v, want one of %s with %q", notices[0], reason, tt.notice)
-			}
-			d.blocked = blockedReasons(d, having(80))
-			if ports, err := d.openablePorts(having(80)); len(ports) != 1 || err != nil {
-				t.Errorf("of an open port, %v stay open: %v", ports, err)
+			open.settle(t, plain(), open.compare)
+			if found := open.compare(asking(asked)); found.Refused != nil {
+				t.Errorf("ports that are open are refused: %v", found.Refused)
 			}
 		})
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 // step is a change of a Service or of the cloud, and the plan that follows from it. In texts, "web" is the default name
@@ -136,6 +137,7 @@ func (l life) run(t *testing.T) {
 		if text := shown(found, served); !matches(text, s.want) {
 			t.Errorf("step %d, %q:\n%s\nwant\n%s", i, s.ask, text, strings.TrimSpace(s.want))
 		}
+		pure(t, &w, s, found)
 		w.carryOut(t, found.Plan, -1)
 		rounds := s.end || strings.HasSuffix(s.want, "it is adopted")
 		if more := compare(web).Plan; len(more) > 0 && !rounds {
@@ -146,6 +148,26 @@ func (l life) run(t *testing.T) {
 			anew(t, &w, s)
 		}
 		last = s
+	}
+}
+
+// pure checks that the comparison depends on its inputs only, not on the order of lists that have none, and that it
+// changes none of them.
+func pure(t *testing.T, w *world, s step, found cloud.Comparison) {
+	t.Helper()
+	other, web, targets := w.reversed(), asking(s), len(w.targets(asking(s)).Serving)
+	compare := other.compare
+	if s.end {
+		compare = other.ending
+	}
+	again := compare(web)
+	byPort := cmpopts.SortSlices(func(a, b resource.Listener) bool { return a.Name+a.ID < b.Name+b.ID })
+	if diff := cmp.Diff(found.Plan, again.Plan, byPort, cmpopts.EquateEmpty()); diff != "" || shown(found, "") != shown(again, "") {
+		t.Errorf("%q: in another order it is\n%s\nplan (-first +again):\n%s", s.ask, shown(again, ""), diff)
+	}
+	unchanged := cmp.Diff(w.reversed(), other, cmp.AllowUnexported(world{}), cmpopts.IgnoreFields(world{}, "config"))
+	if diff := unchanged + cmp.Diff(asking(s), web); diff != "" || len(w.targets(web).Serving) != targets {
+		t.Errorf("%q: its inputs changed (-before +after):\n%s", s.ask, diff)
 	}
 }
 

@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
 // livesOfAnnotations are all lives that are about annotations.
@@ -103,7 +106,7 @@ InvalidAnnotation: annotation enable-proxy-protocol.p80: "perhaps" is not true o
 			{ask: "max-connections=7", want: `
 update listener web-p80: connection limit 10000 becomes 7
 update listener web-p443: connection limit 10000 becomes 7`},
-			{ask: "max-connections=8 max-connections.p80=9", want: `
+			{ask: "max-connections=8 max-connections.p80=9 max-connections.80=10", want: `
 update listener web-p80: connection limit 7 becomes 9
 update listener web-p443: connection limit 7 becomes 8`},
 			{ask: "max-connections=0 max-connections.p80=9", want: `
@@ -241,6 +244,20 @@ update target group web-p443: 0 machines become 3
 create load balancer web
 ConflictingSettings: The timeout of the health check is 30 seconds and its interval is 20 seconds: both …`},
 			{},
+		}},
+		{name: "timeout of a health check", steps: []step{{ask: "health-check-timeout=8", want: `
+update target group web-p80: health check tcp :30080/healthz becomes tcp :30080/healthz every 8s, timeout 8s,
+  1 good, 3 bad
+update target group web-p443: health check tcp :30443/healthz becomes tcp :30443/healthz every 8s, timeout 8s,
+  1 good, 3 bad`}}},
+		{name: "health check of UDP", new: true, steps: []step{
+			{spec: ports("53/UDP:31053"), want: `
+create target group web-p53-udp
+update target group web-p53-udp: 0 machines become 3
+create load balancer web`},
+			{ask: "health-check-enabled=true", spec: ports("53/UDP:31053")},
+			{ask: "health-check-port=8081", spec: ports("53/UDP:31053"), want: `
+update target group web-p53-udp: health check none becomes http :8081/healthz`},
 		}},
 		{name: "health check thresholds", steps: []step{
 			{ask: "health-check-up-threshold=9 health-check-down-threshold=8", want: `
@@ -448,6 +465,12 @@ UnknownSubnet: Annotation subnet: VPC vpc-1 has no subnet "three"; it has the su
 			{ask: "", want: `
 update load balancer web: subnet subnet-2 becomes subnet-1, the subnet is no longer managed by this Service`},
 		}},
+		{name: "public", keeps: true, steps: []step{
+			{ask: "type=internal", want: `
+ImmutableSetting: This Service requests a load balancer of type internal, but its load balancer is …`},
+			{ask: "type=private", want: `
+InvalidAnnotation: annotation type: "private" is not one of public, internal`},
+		}},
 		{name: "publish", steps: []step{
 			{ask: "publish=ip", want: "serves 198.18.0.1"},
 			{ask: "publish=hostname", want: "serves lb.test"},
@@ -489,6 +512,17 @@ update load balancer web: the label stage is no longer managed by this Service, 
 InvalidAnnotation: annotation labels: "team" is not at most 64 labels like key=value with commas …`},
 			{ask: "", want: `
 update load balancer web: the labels is no longer managed by this Service, its labels differ`},
+		}},
+		{name: "labels that cannot be read", steps: []step{
+			{ask: "labels=team=shop,stage=test", want: `
+update load balancer web: its labels differ`},
+			{ask: "labels=team=shop=test", hand: first(func(lb *resource.LoadBalancer) {
+				lb.Labels = maps.Clone(lb.Labels)
+				delete(lb.Labels, "team")
+			}), want: `
+InvalidAnnotation: annotation labels: "team=shop=test" is not at most 64 labels like key=value with …`},
+			{ask: "labels=team=shop", want: `
+update load balancer web: the label stage is no longer managed by this Service, its labels differ`},
 		}},
 		{name: "size", keeps: true, steps: []step{
 			{ask: "instance-size=lb-small", want: "update load balancer web: instance size none becomes lb-small"},
@@ -542,6 +576,17 @@ func TestMistakenRestrictions(t *testing.T) {
 		{"adopt=a,b", refused + "annotation adopt cannot be read" + notice + "adopt: …"},
 	} {
 		t.Run(tt.ask, life{new: true, steps: []step{{ask: tt.ask, want: tt.want}}}.run)
+	}
+}
+
+// TestUnreadableSourcesLast until the Service changes, unless something else is in the way, too.
+func TestUnreadableSourcesLast(t *testing.T) {
+	for ask, lasts := range map[string]bool{"": true, "reserved-ip=three": false, "security-groups=three": false} {
+		w := newWorld(nil)
+		err := w.compare(asking(step{ask: "acl-allowed-sources=nobody " + ask})).Refused
+		if got := cloud.ReasonOf(err).Lasts(); err == nil || got != lasts {
+			t.Errorf("%q: %v lasts: %t, want %t", ask, err, got, lasts)
+		}
 	}
 }
 

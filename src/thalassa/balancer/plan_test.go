@@ -15,7 +15,8 @@ import (
 // outlives what uses it.
 func TestOrderOfWrites(t *testing.T) {
 	for _, l := range slices.Concat(livesOfPorts(), livesOfUnservedPorts(), livesOfSpecs(), livesOfTakenOvers(),
-		livesOfRestrictions(), livesOfTargets(), livesOfDrift(), livesOfOthersValues(), livesByHand()) {
+		livesOfTakenOverChecks(), livesOfUnreadableSources(), livesOfRestrictions(), livesOfTargets(), livesOfDrift(),
+		livesOfOthersValues(), livesByHand()) {
 		t.Run(l.name, l.run)
 	}
 }
@@ -162,6 +163,15 @@ func livesOfSpecs() []life {
 			{spec: policyLocal, want: `
 update target group web-p80: health check tcp :30080/healthz becomes http :32000/healthz
 update target group web-p443: health check tcp :30443/healthz becomes http :32000/healthz`},
+			{ask: "health-check-port=8081", spec: policyLocal, want: `
+update target group web-p80: health check http :32000/healthz becomes http :8081/healthz
+update target group web-p443: health check http :32000/healthz becomes http :8081/healthz`},
+			{ask: "health-check-protocol=tcp", spec: policyLocal, want: `
+update target group web-p80: health check http :8081/healthz becomes http :32000/healthz
+update target group web-p443: health check http :8081/healthz becomes http :32000/healthz
+ConflictingSettings: With externalTrafficPolicy Local the nodes are always checked by HTTP, because …`},
+			{ask: "health-check-enabled=false", spec: policyLocal, want: `
+ConflictingSettings: With externalTrafficPolicy Local the nodes are always checked by HTTP, because …`},
 			{ask: "health-check-enabled=false", want: `
 update target group web-p80: health check http :32000/healthz becomes none
 update target group web-p443: health check http :32000/healthz becomes none`},
@@ -227,64 +237,6 @@ UnknownReservedIP: spec.loadBalancerIP: "shop" is not an IP address; give the ad
 update load balancer web: reserved IP rip-two becomes none, the reserved-ip is no longer managed by this
   Service`},
 		}},
-	}
-}
-
-// livesOfTakenOvers are about objects that this program did not create.
-func livesOfTakenOvers() []life {
-	return []life{
-		{name: "address in the spec of one that was taken over", keeps: true, steps: []step{
-			{hand: forget, spec: address("203.0.113.2"), want: `
-ImmutableSetting: spec.loadBalancerIP is not applied to a load balancer that this program did not …`},
-		}},
-		{name: "policy Local of one that was taken over", keeps: true, steps: []step{
-			{spec: policyLocal, want: `
-update target group web-p80: health check tcp :30080/healthz becomes http :32000/healthz
-update target group web-p443: health check tcp :30443/healthz becomes http :32000/healthz`},
-			{spec: policyLocal, hand: forget},
-			{want: `
-update target group web-p80: health check http :32000/healthz becomes none
-update target group web-p443: health check http :32000/healthz becomes none`},
-		}},
-		{name: "the interval of a check made by hand", keeps: true, steps: []step{
-			{hand: checkedByHand},
-			{ask: "health-check-interval=60", want: `
-update target group web-p80: health check http :8080/x every 30s, timeout 20s, 2 good, 3 bad becomes http :8080/x
-  every 60s, timeout 20s, 2 good, 3 bad
-update target group web-p443: health check http :8080/x every 30s, timeout 20s, 2 good, 3 bad becomes http
-  :8080/x every 60s, timeout 20s, 2 good, 3 bad`},
-			{want: `
-update target group web-p80: health check http :8080/x every 60s, timeout 20s, 2 good, 3 bad becomes http :8080/x
-  every 5s, timeout 5s, 2 good, 3 bad, the health-check-interval is no longer managed by this Service
-update target group web-p443: health check http :8080/x every 60s, timeout 20s, 2 good, 3 bad becomes http
-  :8080/x every 5s, timeout 5s, 2 good, 3 bad, the health-check-interval is no longer managed by this Service`},
-		}},
-		{name: "session affinity of one that was taken over", keeps: true, steps: []step{
-			{hand: forget, spec: byClient(10800), want: `
-UnsupportedSetting: spec.sessionAffinity is ClientIP, and this load balancer was not created by this …`},
-			{ask: "loadbalancing-policy=MAGLEV", spec: byClient(10800), want: `
-update target group web-p80: policy ROUND_ROBIN becomes MAGLEV
-update target group web-p443: policy ROUND_ROBIN becomes MAGLEV`},
-		}},
-		{name: "a security group that was taken over", keeps: true, steps: []step{
-			{ask: ownGroup, want: `
-create security group own
-update load balancer web: it gets the security groups of the Service
-update listener web-p80: allowed sources everybody becomes 10.0.0.0/8 (closes)
-update listener web-p443: allowed sources everybody becomes 10.0.0.0/8 (closes)`},
-			{ask: "create-security-group=true", hand: forget, want: `
-AllowedSourcesKept: Port 80/TCP accepts connections from 10.0.0.0/8 only. This Service does not …
-AllowedSourcesKept: Port 443/TCP accepts connections from 10.0.0.0/8 only. This Service does not …`},
-		}},
-	}
-}
-
-// checkedByHand is a load balancer of the existing CCM with health checks that somebody set in the cloud.
-func checkedByHand(w *world) {
-	forget(w)
-	for i := range w.groups {
-		w.groups[i].HealthCheck = &resource.HealthCheck{Protocol: "http", Port: 8080, Path: "/x", PeriodSeconds: 30,
-			TimeoutSeconds: 20, HealthyThreshold: 2, UnhealthyThreshold: 3}
 	}
 }
 

@@ -45,6 +45,27 @@ func TestPublished(t *testing.T) {
 	}
 }
 
+func TestIsInternal(t *testing.T) {
+	tests := map[string]struct {
+		internal, external []string
+		is, has            bool
+	}{
+		"no address yet":          {nil, nil, false, false},
+		"public":                  {nil, []string{publicV4}, false, true},
+		"public, with both":       {[]string{privateV4}, []string{publicV4}, false, true},
+		"internal":                {[]string{privateV4}, nil, true, true},
+		"internal, shown as both": {[]string{privateV4}, []string{privateV4}, true, true},
+		"one of two is public":    {[]string{privateV4}, []string{privateV4, publicV4}, false, true},
+	}
+	for name, tt := range tests {
+		balancer := resource.LoadBalancer{InternalAddresses: tt.internal, ExternalAddresses: tt.external}
+		if isInternal(balancer) != tt.is || typeKnown(balancer) != tt.has {
+			t.Errorf("%s: internal %t, has an address %t; want %t, %t", name, isInternal(balancer), typeKnown(balancer),
+				tt.is, tt.has)
+		}
+	}
+}
+
 // TestStatusOf: what the Service asks to be published, of the families that it has.
 func TestStatusOf(t *testing.T) {
 	const host = "web.lb.test"

@@ -13,6 +13,15 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
+// networks are readable ones, sorted.
+func networks(texts ...string) []netip.Prefix {
+	var all []netip.Prefix
+	for _, text := range texts {
+		all = append(all, netip.MustParsePrefix(text))
+	}
+	return ordered(all)
+}
+
 // open is an opening of ports for networks.
 func open(protocol string, first, last int32, texts ...string) opening {
 	return opening{protocol: protocol, first: first, last: last, sources: networks(texts...)}

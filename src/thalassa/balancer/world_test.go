@@ -54,6 +54,23 @@ func (w *world) clone() *world {
 	return &c
 }
 
+// reversed returns a copy that has nothing in common with the original, with lists in the reverse order.
+func (w *world) reversed() *world {
+	c := w.clone()
+	for _, list := range []any{&c.balancers, &c.groups, &c.securityGroups} {
+		text, _ := json.Marshal(list)
+		reflect.ValueOf(list).Elem().SetZero()
+		_ = json.Unmarshal(text, list)
+	}
+	slices.Reverse(c.balancers)
+	slices.Reverse(c.groups)
+	slices.Reverse(c.securityGroups)
+	for _, balancer := range c.balancers {
+		slices.Reverse(balancer.Listeners)
+	}
+	return c
+}
+
 // observed returns what the provider reads for a Service.
 func (w *world) observed(service *corev1.Service, ending bool) Observed {
 	var o Observed
