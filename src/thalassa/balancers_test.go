@@ -159,60 +159,6 @@ func TestOverHTTP(t *testing.T) {
 	}
 }
 
-func TestListenersAtCreation(t *testing.T) {
-	for _, treatment := range []emulator.InlineListeners{emulator.IgnoreListeners, emulator.RefuseListeners} {
-		t.Run(string(treatment), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { listenersAtCreation(t, treatment) })
-		})
-	}
-}
-
-func listenersAtCreation(t *testing.T, treatment emulator.InlineListeners) {
-	t.Helper()
-	l := newLab(t, emulator.Config{Switches: emulator.Switches{InlineListeners: treatment}})
-	nodes := l.nodes("a")
-	l.settle(service("first", 80, 443), nodes) // the first one finds out
-	l.emulator.ResetCounters()
-	l.settle(service("second", 80, 443), nodes)
-	if got := len(l.writes()); got != 3*2+1 {
-		t.Errorf("%d writes, want 3P+1 = 7:\n%s", got, strings.Join(l.writes(), "\n"))
-	}
-	l.remove(service("first", 80, 443))
-	l.remove(service("second", 80, 443))
-	if left := l.leftovers(); len(left) > 0 {
-		t.Errorf("left in the cloud: %v", left)
-	}
-}
-
-func TestUpdateModes(t *testing.T) {
-	for _, mode := range []emulator.UpdateMode{emulator.Replace, emulator.Merge} {
-		t.Run(string(mode), func(t *testing.T) {
-			l := newLab(t, emulator.Config{Switches: emulator.Switches{Updates: mode}})
-			nodes, web := l.nodes("a"), service("web", 80)
-			web.Annotations[label.AnnotationPrefix+"enable-proxy-protocol"] = "true"
-			l.settle(web, nodes)
-			delete(web.Annotations, label.AnnotationPrefix+"enable-proxy-protocol")
-			web.Spec.ExternalTrafficPolicy, web.Spec.HealthCheckNodePort = corev1.ServiceExternalTrafficPolicyLocal,
-				32000
-			l.settle(web, nodes)
-			group := l.group()
-			if *group.EnableProxyProtocol || group.HealthCheck == nil || group.HealthCheck.Port != 32000 ||
-				group.HealthCheck.Path != "/healthz" {
-				t.Errorf("target group = %+v; want no PROXY protocol and a health check of port 32000", group)
-			}
-			if got := l.machines(group.Name); len(got) != 1 {
-				t.Errorf("an update lost the machines: %v", got)
-			}
-			l.restart()
-			l.emulator.ResetCounters()
-			l.settle(web, nodes)
-			if writes := l.writes(); len(writes) > 0 {
-				t.Errorf("writes after a restart: %v", writes)
-			}
-		})
-	}
-}
-
 // group is the only target group in the cloud.
 func (l *lab) group() iaas.VpcLoadbalancerTargetGroup {
 	l.Helper()
@@ -247,69 +193,6 @@ func TestInvalidAnnotationBlocksOnlyItself(t *testing.T) {
 			t.Errorf("event %q, want %q", got, want)
 		}
 	}
-}
-
-func TestTargetsAreNotEmptiedByIgnorance(t *testing.T) {
-	l := newLab(t, emulator.Config{})
-	nodes, web := l.nodes("a", "b"), service("web", 80)
-	l.settle(web, nodes)
-	unknown := []*corev1.Node{{}, {}}
-	if err := l.library.UpdateLoadBalancer(t.Context(), "", web, unknown); err != nil {
-		t.Fatal(err)
-	}
-	if got := l.machines(l.group().Name); len(got) != 2 {
-		t.Errorf("machines after a sync in which no node has an identity: %v, want both to stay", got)
-	}
-	if err := l.library.UpdateLoadBalancer(t.Context(), "", web, nil); err != nil {
-		t.Fatal(err)
-	}
-	if got := l.machines(l.group().Name); len(got) != 0 {
-		t.Errorf("machines of a cluster without nodes: %v, want none", got)
-	}
-}
-
-// TestNodeEventsCreateNothing matters because the service controller sends them for every Service, also for one that
-// has no finalizer yet, or that it may not even write to.
-func TestNodeEventsCreateNothing(t *testing.T) {
-	l := newLab(t, emulator.Config{})
-	if err := l.library.UpdateLoadBalancer(t.Context(), "", service("web", 80), l.nodes("a")); err != nil {
-		t.Fatal(err)
-	}
-	if left := l.leftovers(); len(left) > 0 {
-		t.Errorf("created %v", left)
-	}
-}
-
-func TestServerThatIsGoneBlocksNobody(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t, emulator.Config{})
-		nodes, web := l.nodes("a", "b"), service("web", 80)
-		l.settle(web, nodes)
-		if err := l.emulator.DeleteMachine("a"); err != nil {
-			t.Fatal(err)
-		}
-		nodes = append(nodes, l.nodes("c")...)
-		update := func() error { return l.library.UpdateLoadBalancer(t.Context(), "", web, nodes) }
-		// The list of machines may be minutes old; the cloud's refusal makes the next attempt look again.
-		if err := update(); err != nil {
-			err = update()
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-		if got := l.machines(l.group().Name); len(got) != 2 {
-			t.Errorf("machines = %v, want the two that exist", got)
-		}
-
-		// None of the nodes has a server: that is rather a wrong VPC than a cluster without nodes.
-		gone := []*corev1.Node{named("x", "thalassacloud://vm-gone")}
-		if err := l.library.UpdateLoadBalancer(t.Context(), "", web, gone); err != nil {
-			t.Fatal(err)
-		}
-		if got := l.machines(l.group().Name); len(got) != 2 {
-			t.Errorf("machines = %v, want the set to stay as it was", got)
-		}
-	})
 }
 
 // TestPauseTheCloudAskedFor reaches the service controller, which then comes back neither earlier nor much later.

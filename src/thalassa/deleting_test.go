@@ -1,7 +1,6 @@
 package thalassa
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -9,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 )
 
@@ -109,85 +107,6 @@ func TestStuckDeletionCostsASyncLittle(t *testing.T) {
 		began := time.Now()
 		if err := <-done; err != nil || len(l.creations()) != 1 || time.Since(began) > time.Minute {
 			t.Errorf("error %v, created %v; want one within a minute after the deletion, %v", err, l.creations(), began)
-		}
-	})
-}
-
-// TestWaitingGoesByTheLatestLook, not by what was known before it.
-func TestWaitingGoesByTheLatestLook(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t, emulator.Config{Delays: emulator.Delays{LoadbalancerCreate: 10 * time.Minute}})
-		l.config.LoadBalancer.CreationPollInterval = 7
-		l.restart()
-		nodes, web := l.nodes("a"), service("web", 80)
-		look := func() string {
-			_, err := l.ensure(web, nodes)
-			if cloud.ReasonOf(err).Until != l.config.LoadBalancer.PollInterval() {
-				t.Errorf("error = %v, want one to come back soon", err)
-			}
-			<-time.After(2 * time.Minute)
-			return fmt.Sprint(err)
-		}
-		look()
-		if err := l.emulator.SetLoadBalancerStatus(l.balancer().Identity, "failed"); err != nil {
-			t.Fatal(err)
-		}
-		if said := look(); !strings.Contains(said, `its status is "failed"`) ||
-			!strings.Contains(l.nextEvent(), "LoadBalancerFailed") {
-			t.Errorf("the first look at a failed one says %q", said)
-		}
-		l.deleteByHand()
-		if said := look(); !strings.Contains(said, `its status is "creating"`) || l.nextEvent() != "" ||
-			len(l.creations()) != 1 {
-			t.Errorf("the first look at one that is gone says %q; created at %v, want one", said, l.creations())
-		}
-	})
-}
-
-// TestSecondFailureIsReportedToo: the one that replaces a failed load balancer is another one, looked at as often as
-// any new one.
-func TestSecondFailureIsReportedToo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t, emulator.Config{Delays: emulator.Delays{LoadbalancerCreate: time.Second}})
-		nodes, web := l.nodes("a"), service("web", 80)
-		if _, err := l.ensure(web, nodes); err == nil {
-			t.Fatal("it serves at once")
-		}
-		fail := func() {
-			if err := l.emulator.SetLoadBalancerStatus(l.balancer().Identity, "failed"); err != nil {
-				t.Fatal(err)
-			}
-		}
-		reported := func() (events int) {
-			for event := l.nextEvent(); event != ""; event = l.nextEvent() {
-				if strings.Contains(event, "LoadBalancerFailed") {
-					events++
-				}
-			}
-			return events
-		}
-		fail()
-		done := l.syncing(web, nodes)
-		<-time.After(10 * time.Minute)
-		if events := reported(); events != 1 {
-			t.Errorf("%d events about the first failure, want one", events)
-		}
-		l.deleteByHand()
-		for len(l.creations()) == 0 {
-			<-time.After(100 * time.Millisecond)
-		}
-		fail()
-		l.emulator.ResetCounters()
-		<-time.After(time.Minute)
-		if events, lists := reported(), l.emulator.Counters()["GET /v1/loadbalancers"]; events != 1 || lists < 4 {
-			t.Errorf("%d events and %d looks in the minute after the second failure; want one, and pauses as after "+
-				"the first", events, lists)
-		}
-		if err := l.emulator.SetLoadBalancerStatus(l.balancer().Identity, ""); err != nil {
-			t.Fatal(err)
-		}
-		if err := <-done; err != nil {
-			t.Error(err)
 		}
 	})
 }

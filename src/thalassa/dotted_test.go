@@ -29,9 +29,9 @@ func (l *lab) withMachines(names map[string]string) *lab {
 func TestNodeNameWithADot(t *testing.T) {
 	l := newLab(t, emulator.Config{}).withMachines(map[string]string{"vm-1": dotted, "vm-2": "worker-1"})
 	for node, machine := range map[string]string{dotted: "vm-1", "worker-1": "vm-2", "worker-1-example-com": "vm-1"} {
-		got, err := l.answers().InstanceMetadata(t.Context(), named(node, ""))
+		got, err := l.cloud.machines.Find(t.Context(), named(node, ""), time.Time{})
 		if err != nil || got.ProviderID != providerid.Of(machine) {
-			t.Errorf("%s: metadata %+v, error %v; want %s", node, got, err, machine)
+			t.Errorf("%s: machine %+v, error %v; want %s", node, got, err, machine)
 		}
 	}
 	node := named(dotted, providerid.Of("vm-gone"))
@@ -77,7 +77,7 @@ func TestNearMissOfANodeName(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t, emulator.Config{}).withMachines(tt.machines)
-			_, err := l.answers().InstanceMetadata(t.Context(), named(tt.node, ""))
+			_, err := l.cloud.machines.Find(t.Context(), named(tt.node, ""), time.Time{})
 			for _, part := range tt.want {
 				if err == nil || !strings.Contains(err.Error(), part) {
 					t.Errorf("error %v, want %q in it", err, part)
@@ -95,7 +95,7 @@ func TestTwoMachinesOfOneDottedName(t *testing.T) {
 			object["name"] = dotted
 		}
 	}
-	_, err := l.answers().InstanceMetadata(t.Context(), named(dotted, ""))
+	_, err := l.cloud.machines.Find(t.Context(), named(dotted, ""), time.Time{})
 	if err == nil || !strings.Contains(err.Error(), "2 machines of VPC "+emulator.DefaultVPC+" have the name "+dotted) {
 		t.Errorf("error %v", err)
 	}

@@ -8,66 +8,7 @@ import (
 	"time"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
-
-// TestFailedRepairIsReported: once, with the cloud's reason, and the repair goes on.
-func TestFailedRepairIsReported(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t, emulator.Config{})
-		web := service("web", 80)
-		l.settle(web, l.nodes("a"))
-		l.watching(web)
-		l.removeByHand()
-		if err := l.emulator.SetQuota(emulator.DefaultOrganisation, "loadbalancers", 0); err != nil {
-			t.Fatal(err)
-		}
-		<-time.After(3 * driftPeriod)
-		var reported []string
-		for event := l.nextEvent(); event != ""; event = l.nextEvent() {
-			reported = append(reported, event)
-		}
-		if len(reported) != 2 || !strings.HasPrefix(reported[0], "Warning LoadBalancerDrifted") ||
-			!strings.HasPrefix(reported[1], "Warning LoadBalancerNotRepaired") ||
-			!strings.Contains(reported[1], "quota") {
-			t.Errorf("events %q, want one of the drift and one of the quota", reported)
-		}
-		if err := l.emulator.SetQuota(emulator.DefaultOrganisation, "loadbalancers", 10); err != nil {
-			t.Fatal(err)
-		}
-		<-time.After(2 * time.Minute)
-		if len(l.emulator.State().LoadBalancers) != 1 {
-			t.Error("with a quota again there is no load balancer")
-		}
-	})
-}
-
-// TestProblemsAreReportedOnce however often the Service is looked at while its load balancer is being made, and again
-// when they change.
-func TestProblemsAreReportedOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t, emulator.Config{Delays: emulator.Delays{LoadbalancerCreate: time.Minute}})
-		web, nodes := service("web", 80), l.nodes("a")
-		web.Annotations[label.AnnotationPrefix+"max-connections"] = "many"
-		l.settle(web, nodes)
-		count := func() (events int) {
-			for event := l.nextEvent(); event != ""; event = l.nextEvent() {
-				if strings.Contains(event, reasonAnnotation) {
-					events++
-				}
-			}
-			return events
-		}
-		if events := count(); events != 1 {
-			t.Errorf("%d events about the annotation, want 1", events)
-		}
-		web.Annotations[label.AnnotationPrefix+"max-connections"] = "none"
-		l.settle(web, nodes)
-		if events := count(); events != 1 {
-			t.Errorf("%d events about another value, want 1", events)
-		}
-	})
-}
 
 // TestUpdatingServes: a load balancer that is being changed keeps its addresses, and is not reported to be slow.
 func TestUpdatingServes(t *testing.T) {

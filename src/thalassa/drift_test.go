@@ -262,53 +262,6 @@ func (c *cutLine) RoundTrip(request *http.Request) (*http.Response, error) {
 	return c.next.RoundTrip(request)
 }
 
-// TestNothingIsMadeForAServiceThatIsGone: somebody removed everything by hand, and then the Service, whose finalizer
-// goes because nothing is there. What would be made now nobody would ever remove.
-func TestNothingIsMadeForAServiceThatIsGone(t *testing.T) {
-	tests := map[string]func(*testing.T, *lab, *fake.Clientset, *corev1.Service){
-		"it is being deleted": func(t *testing.T, _ *lab, cluster *fake.Clientset, web *corev1.Service) {
-			t.Helper()
-			web.DeletionTimestamp, web.Finalizers = &metav1.Time{Time: time.Now()},
-				[]string{helpers.LoadBalancerCleanupFinalizer}
-			if _, err := cluster.CoreV1().Services("shop").Update(t.Context(), web,
-				metav1.UpdateOptions{}); err != nil {
-				t.Fatal(err)
-			}
-		},
-		"the cluster has it no more": func(t *testing.T, _ *lab, cluster *fake.Clientset, _ *corev1.Service) {
-			t.Helper()
-			if err := cluster.CoreV1().Services("shop").Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
-				t.Fatal(err)
-			}
-		},
-		"it is of another type": func(t *testing.T, _ *lab, cluster *fake.Clientset, web *corev1.Service) {
-			t.Helper()
-			other := web.DeepCopy()
-			other.Spec.Type = corev1.ServiceTypeClusterIP
-			if _, err := cluster.CoreV1().Services("shop").Update(t.Context(), other,
-				metav1.UpdateOptions{}); err != nil {
-				t.Fatal(err)
-			}
-		},
-	}
-	for name, gone := range tests {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				l := newLab(t, emulator.Config{})
-				web := service("web", 80)
-				l.settle(web, l.nodes("a"))
-				cluster := l.watching(web)
-				l.removeByHand()
-				gone(t, l, cluster, web.DeepCopy())
-				<-time.After(3 * driftPeriod)
-				if left := l.leftovers(); len(left) > 0 {
-					t.Errorf("made for a Service that is gone: %v", left)
-				}
-			})
-		})
-	}
-}
-
 // removeByHand deletes all load balancers and target groups.
 func (l *lab) removeByHand() {
 	l.Helper()
@@ -333,54 +286,6 @@ func (l *lab) removeByHand() {
 	}
 }
 
-// TestStuckDeletionIsReportedAndCostsLittle: it is looked at ever more rarely, and its owner hears of it once.
-func TestStuckDeletionIsReportedAndCostsLittle(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t, emulator.Config{Delays: emulator.Delays{LoadbalancerDelete: 2 * time.Hour}})
-		web := service("web", 80)
-		l.settle(web, l.nodes("a"))
-		l.watching(web)
-		balancers, err := l.api().ListLoadbalancers(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := l.api().DeleteLoadbalancer(t.Context(), balancers[0].Identity); err != nil {
-			t.Fatal(err)
-		}
-		l.emulator.ResetCounters()
-		<-time.After(time.Hour)
-		if lists := l.emulator.Counters()["GET /v1/loadbalancers"]; lists > 90 {
-			t.Errorf("%d lists in an hour", lists)
-		}
-		if event := l.nextEvent(); !strings.HasPrefix(event, "Warning LoadBalancerNotRepaired") ||
-			!strings.Contains(event, "is being deleted") {
-			t.Errorf("event = %q", event)
-		}
-		if more := l.nextEvent(); more != "" {
-			t.Errorf("another event %q", more)
-		}
-	})
-}
-
-// TestFailedRepairIsRepeatedSoon: not only after another period.
-func TestFailedRepairIsRepeatedSoon(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t, emulator.Config{})
-		web := service("web", 80)
-		l.settle(web, l.nodes("a"))
-		l.watching(web)
-		l.removeByHand()
-		if _, err := l.emulator.Inject(fault.Rule{Operation: "POST /v1/loadbalancers", Count: 1,
-			Effect: fault.Effect{Kind: fault.Reset}}); err != nil {
-			t.Fatal(err)
-		}
-		<-time.After(driftPeriod + 3*time.Minute)
-		if state := l.emulator.State().LoadBalancers; len(state) != 1 {
-			t.Errorf("load balancers = %v, want one", state)
-		}
-	})
-}
-
 // TestDeletionIsFinishedWhenListsSaySo: the cloud has accepted it, which is not the same.
 func TestDeletionIsFinishedWhenListsSaySo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -395,34 +300,6 @@ func TestDeletionIsFinishedWhenListsSaySo(t *testing.T) {
 		l.remove(web)
 		if left := l.leftovers(); len(left) > 0 {
 			t.Errorf("the deletion is finished, and the cloud has %v", left)
-		}
-	})
-}
-
-// TestLostCreationKeepsTheFinalizer: its answer was lost and lists do not show it yet, so nobody may say that nothing
-// is there.
-func TestLostCreationKeepsTheFinalizer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t, emulator.Config{})
-		web, nodes := service("web", 80), l.nodes("a")
-		for _, rule := range []fault.Rule{
-			{Operation: "GET /v1/loadbalancer*", Until: 40 * time.Second, Effect: fault.Effect{Kind: fault.Stale,
-				Delay: 30 * time.Second}},
-			{Operation: "POST /v1/loadbalancer-target-groups", Count: 1, Effect: fault.Effect{Kind: fault.Drop}},
-		} {
-			if _, err := l.emulator.Inject(rule); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if _, err := l.ensure(web, nodes); err == nil {
-			t.Error("success without an answer")
-		}
-		if _, exists, err := l.library.GetLoadBalancer(t.Context(), "", web); !exists || err != nil {
-			t.Errorf("exists %v, %v: the finalizer goes now", exists, err)
-		}
-		l.remove(web)
-		if left := l.leftovers(); len(left) > 0 {
-			t.Errorf("leaked: %v", left)
 		}
 	})
 }

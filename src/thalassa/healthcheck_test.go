@@ -6,7 +6,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/thalassa-cloud/client-go/iaas"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
@@ -23,44 +22,6 @@ var clouds = map[string]struct {
 	"replace":                  {emulator.Switches{}, true},
 	"merge, null removes":      {emulator.Switches{Updates: emulator.Merge, NullRemovesHealthCheck: true}, true},
 	"merge, null says nothing": {emulator.Switches{Updates: emulator.Merge}, false},
-}
-
-// TestHealthCheckIsRemoved: the existing CCM leaves out what should go, which a cloud that merges takes for "as it
-// is".
-func TestHealthCheckIsRemoved(t *testing.T) {
-	off := annotated("health-check-enabled", "false")
-	removals := map[string]struct{ with, without func(*corev1.Service) }{
-		"policy Local is given up": {func(s *corev1.Service) {
-			off(s)
-			local(s, true)
-		}, func(s *corev1.Service) { local(s, false) }},
-		"ours is switched off": {annotated(), off},
-		"one with a port is switched off": {annotated("health-check-enabled", "true", "health-check-port", "8081"),
-			off},
-	}
-	for cloud, cl := range clouds {
-		for name, tt := range removals {
-			t.Run(cloud+", "+name, func(t *testing.T) {
-				l := newLab(t, emulator.Config{Switches: cl.switches})
-				tap := l.tap()
-				nodes, web := l.nodes("a"), service("web", 80)
-				tt.with(web)
-				l.settle(web, nodes)
-				if l.group().HealthCheck == nil {
-					t.Fatal("no health check to be removed")
-				}
-				tt.without(web)
-				l.settle(web, nodes)
-				updates := tap.heard("PUT /v1/loadbalancer-target-groups/")
-				if len(updates) != 1 || !strings.Contains(updates[0], `"healthCheck":null`) {
-					t.Errorf("sent %v; want one update that says that there is none", updates)
-				}
-				if check := l.group().HealthCheck; check != nil && cl.removable {
-					t.Errorf("health check = %+v: the Service wants none", check)
-				}
-			})
-		}
-	}
 }
 
 // local makes the Service's nodes have a health check, or not.
@@ -125,41 +86,6 @@ func TestHealthCheckThatStays(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestHealthCheckThatWasPutBack: somebody who adds it again is overruled once, and a Service that wants one again
-// starts anew.
-func TestHealthCheckThatWasPutBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t, emulator.Config{})
-		nodes, web := l.nodes("a"), service("web", 80)
-		annotated("health-check-enabled", "false")(web)
-		removedAgain := func() bool {
-			local(web, true)
-			l.settle(web, nodes)
-			check := l.group().HealthCheck
-			local(web, false)
-			l.settle(web, nodes)
-			group := l.group()
-			update := iaas.UpdateTargetGroup{Name: group.Name, Labels: group.Labels, TargetPort: group.TargetPort,
-				Protocol: group.Protocol, HealthCheck: check}
-			if _, err := l.api().UpdateTargetGroup(t.Context(), iaas.UpdateTargetGroupRequest{Identity: group.Identity,
-				UpdateTargetGroup: update}); err != nil {
-				t.Fatal(err)
-			}
-			<-time.After(time.Hour)
-			l.settle(web, nodes)
-			return l.group().HealthCheck == nil
-		}
-		for range 2 {
-			if !removedAgain() {
-				t.Error("a health check that somebody put back is still there")
-			}
-		}
-		if reported := l.eventsAbout(reasonHealthCheckKept); len(reported) > 0 {
-			t.Errorf("reported %q, want nothing", reported)
-		}
-	})
 }
 
 func TestRemovals(t *testing.T) {

@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/record"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
@@ -213,66 +212,6 @@ func (o office) expect(w want) {
 // cut is the beginning of a text.
 func cut(text string) string { return text[:min(len(text), 1000)] }
 
-// TestBadInputOfServicesThatServe changes nothing of what they have, but their nodes.
-func TestBadInputOfServicesThatServe(t *testing.T) {
-	tests := map[string]struct {
-		change func(*corev1.Service)
-		want   want
-	}{
-		"a thousand ports more": {func(s *corev1.Service) { s.Spec.Ports = append(s.Spec.Ports, many(1000)...) },
-			want{true, 2, "1000 of them are not opened", "LoadBalancerSynced", nil}},
-		"another type": {func(s *corev1.Service) { s.Annotations[label.AnnotationPrefix+"type"] = "internal" },
-			want{true, 2, "requests a load balancer of type internal, but its load balancer is of type public",
-				"LoadBalancerConfigValid", nil}},
-		"sources that cannot be read": {annotated("acl-allowed-sources", "10.0.0.0/8, nobody"),
-			want{true, 2, "acl-allowed-sources", "LoadBalancerConfigValid", nil}},
-		"internal in AWS": {elsewhere("service.beta.kubernetes.io/aws-load-balancer-internal", "true"),
-			want{true, 2, "is an annotation of AWS", "LoadBalancerConfigValid", nil}},
-		"a security group that there is not": {annotated("security-groups", "sg-1"),
-			want{true, 2, `no security group "sg-1"`, "LoadBalancerConfigValid", nil}},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				l := newLab(t, emulator.Config{})
-				o := l.office(service("web", 80, 443))
-				before := l.picture()
-				if err := edits(tt.change)(o.cluster); err != nil {
-					t.Fatal(err)
-				}
-				<-time.After(10 * time.Minute)
-				if after := l.picture(); strings.Join(before, "\n") != strings.Join(after, "\n") ||
-					len(l.writes()) > 0 {
-					t.Errorf("changed from\n%v to\n%v by %q", before, after, l.writes())
-				}
-				if err := o.cluster.Create(l.nodes("c")[0]); err != nil {
-					t.Fatal(err)
-				}
-				<-time.After(time.Minute)
-				if writes := len(l.writes()); writes != 2 {
-					t.Errorf("%d writes for another node, want one for each port", writes)
-				}
-				tt.want.check = first(tt.want.check)
-				o.expect(tt.want)
-			})
-		})
-	}
-}
-
-// TestProvisionedSaysWhatIsKnown: the cloud does not tell the health of targets, and the condition does not claim it.
-func TestProvisionedSaysWhatIsKnown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		o := newLab(t, emulator.Config{}).office(nil)
-		o.put(service("web", 80))
-		<-time.After(time.Minute)
-		condition := meta.FindStatusCondition(o.cluster.Services()[0].Status.Conditions, "LoadBalancerProvisioned")
-		if condition == nil || condition.Reason != "Provisioned" || !strings.Contains(condition.Message,
-			"does not report whether the targets are healthy") {
-			t.Errorf("condition %+v, want one that says what is known", condition)
-		}
-	})
-}
-
 // TestRecreatedServiceWithoutFinalizer: of the Service that had the name before, nothing is left, and the new one is
 // served.
 func TestRecreatedServiceWithoutFinalizer(t *testing.T) {
@@ -291,23 +230,5 @@ func TestRecreatedServiceWithoutFinalizer(t *testing.T) {
 		if left := o.cluster.Services(); len(left) != 1 || left[0].UID == web.UID {
 			t.Errorf("Services %v", left)
 		}
-	})
-}
-
-// TestNewServiceWithUnreadableSources: its owner is informed once, and it is not tried again before it changes.
-func TestNewServiceWithUnreadableSources(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t, emulator.Config{})
-		web, nodes := service("web", 80), l.nodes("a")
-		annotated("acl-allowed-sources", "nobody")(web)
-		_, err := l.ensure(web, nodes)
-		if !cloud.ReasonOf(err).Lasts() {
-			t.Errorf("error %v, want one that lasts", err)
-		}
-		if reported := l.eventsAbout(reasonAnnotation); len(reported) != 1 {
-			t.Errorf("reported %q, want one event about the annotation", reported)
-		}
-		annotated("acl-allowed-sources", "10.0.0.0/8")(web)
-		l.settle(web, nodes)
 	})
 }

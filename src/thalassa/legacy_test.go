@@ -177,17 +177,3 @@ func (l *lab) reasonsOf(s *corev1.Service, nodes []*corev1.Node) map[string]stri
 	}
 	return reasons
 }
-
-// TestTakeoverOfNodes: a node that the existing CCM initialised is recognised, and gets the providerID that it has.
-func TestTakeoverOfNodes(t *testing.T) {
-	l := newLab(t, emulator.Config{})
-	id, err := l.emulator.AddMachine(emulator.MachineSpec{Name: "renamed-since"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	node := named("worker-1", "thalassacloud://"+id)
-	metadata, err := l.answers().InstanceMetadata(t.Context(), node)
-	if err != nil || metadata.ProviderID != node.Spec.ProviderID {
-		t.Errorf("metadata %+v, error %v; want the same providerID", metadata, err)
-	}
-}

@@ -265,20 +265,6 @@ func TestServerReplaced(t *testing.T) {
 	})
 }
 
-// TestServerReplacedAndRegistered: who deletes the node of the old server gets one of the new server.
-func TestServerReplacedAndRegistered(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newLifecycleCluster(t, emulator.Config{}, "a", "b")
-		r.act(r.emulator.DeleteMachine("b"))
-		r.report("b", corev1.ConditionUnknown)
-		r.pass(r.lifeLimit())
-		r.want("nodes before there is a new one", r.names(), "a")
-		r.register(r.nodes("b")[0])
-		r.pass(time.Hour)
-		r.want("nodes when the new one has registered", r.names(), "a b")
-	})
-}
-
 // TestMachineInOtherVPC: a ready node whose server is in another VPC does not stand in the way of others, and stays
 // when it is silent.
 func TestMachineInOtherVPC(t *testing.T) {

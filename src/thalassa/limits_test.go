@@ -60,7 +60,7 @@ func TestAgesAreKept(t *testing.T) {
 			l.restart()
 			nodes, web := l.nodes("a"), service("web", 80)
 			exists := func(node *corev1.Node) {
-				if _, err := l.answers().InstanceExists(t.Context(), node); err != nil {
+				if _, err := l.cloud.machines.State(t.Context(), node, time.Time{}); err != nil {
 					t.Fatal(err)
 				}
 			}

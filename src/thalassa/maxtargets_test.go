@@ -33,26 +33,6 @@ func (l *lab) targetCount(what string, want int) []string {
 	return machines
 }
 
-// TestMaxTargetsOfTakenOverLoadBalancer: the limit of the cluster applies, although defaults of annotations do not. At
-// most half of the targets leave at once.
-func TestMaxTargetsOfTakenOverLoadBalancer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newFeatureLab(t)
-		nodes, web := l.nodes("a", "b", "c", "d", "e"), service("web", 80)
-		setReady(nodes)
-		l.plant(legacyOf(web, nil), nodes)
-		l.settle(web, nodes)
-		l.targetCount("without a limit", 5)
-		l.config.LoadBalancer.MaxTargets = 2
-		l.restart()
-		for _, want := range []int{5, 3, 2, 2} {
-			l.settle(web, nodes)
-			l.targetCount("with a limit", want)
-			<-time.After(untilSettled)
-		}
-	})
-}
-
 // untilSettled is the time without changes after which targets leave that others have replaced.
 const untilSettled = 5 * time.Minute
 
@@ -212,27 +192,4 @@ func TestMaxTargetsDrift(t *testing.T) {
 			s.reported(mode, "LoadBalancerDrifted", "")
 		})
 	}
-}
-
-// TestMaxTargetsAfterARestart: a process that begins while targets are to leave removes them later, and not at once.
-func TestMaxTargetsAfterARestart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newFeatureLab(t)
-		nodes, web := l.nodes("a", "b", "c"), serviceWith(annotated("max-targets", "1"))
-		setReady(nodes)
-		order := preferredFirst(nodes, web)
-		without := slices.DeleteFunc(slices.Clone(nodes), func(node *corev1.Node) bool {
-			return machineOf(node) == order[0]
-		})
-		l.settle(web, without)
-		l.settle(web, nodes)
-		l.restart()
-		for i, want := range []int{2, 1, 1} {
-			l.settle(web, nodes)
-			if now := l.targetCount("a look", want); i > 0 && now[0] != order[0] {
-				t.Errorf("look %d: %v is left, want %s", i, now, order[0])
-			}
-			<-time.After(untilSettled)
-		}
-	})
 }

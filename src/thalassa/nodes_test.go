@@ -298,6 +298,7 @@ func TestMachineAnnotation(t *testing.T) {
 		"no identity":          {on, "../vpcs", cloud.InvalidSetting},
 		"another cloud's":      {on, "aws:///i-1", cloud.InvalidSetting},
 		"there is none, empty": {on, "", cloud.MachineNotFound},
+		"besides the name":     {on, "vm-taken", ""}, // a kubelet may write the annotation
 	} {
 		t.Run(name, func(t *testing.T) {
 			withNodesCluster(t, emulator.Config{}, tt.settings, func(h *nodesCluster) {
@@ -306,11 +307,15 @@ func TestMachineAnnotation(t *testing.T) {
 				h.register("taken", nil)
 				h.pass(time.Second)
 				h.events()
-				h.register("node-1", with(tt.value))
+				node := "node-1"
+				if name == "besides the name" {
+					node = "one"
+				}
+				h.register(node, with(tt.value))
 				h.pass(time.Minute)
 				reported := h.events()
 				switch {
-				case tt.want == "" && (h.waiting() > 0 || h.node("node-1").Spec.ProviderID != providerid.Of("vm-1")):
+				case tt.want == "" && (h.waiting() > 0 || h.node(node).Spec.ProviderID != providerid.Of("vm-1")):
 					t.Errorf("not initialised: %s", reported)
 				case tt.want != "" && (h.waiting() != 1 || !strings.Contains(reported, "Warning "+tt.want)):
 					t.Errorf("%d wait; reported %s, want %s", h.waiting(), reported, tt.want)
@@ -318,21 +323,6 @@ func TestMachineAnnotation(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestNameComesBeforeTheAnnotation: which a kubelet may write.
-func TestNameComesBeforeTheAnnotation(t *testing.T) {
-	withNodesCluster(t, emulator.Config{}, func(c *cloudconfig.Instances) {
-		c.MachineAnnotation = byServer
-	}, func(h *nodesCluster) {
-		h.machine(emulator.MachineSpec{Identity: "vm-1", Name: "one"})
-		h.machine(emulator.MachineSpec{Identity: "vm-2", Name: "two"})
-		h.register("one", func(n *corev1.Node) { n.Annotations = map[string]string{byServer: "vm-2"} })
-		h.pass(time.Second)
-		if got := h.node("one").Spec.ProviderID; got != providerid.Of("vm-1") {
-			t.Errorf("provider ID %s", got)
-		}
-	})
 }
 
 // TestBudgetsOfInitialisation: the nodes of a large cluster cost a few lists, are initialised with two writes each, and

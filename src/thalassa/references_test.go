@@ -74,26 +74,6 @@ func TestUnknownReferences(t *testing.T) {
 	}
 }
 
-func TestQuotaIsExplained(t *testing.T) {
-	for _, status := range []int{403, 409, 422, 429} {
-		t.Run(fmt.Sprint(status), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				l := newLab(t, emulator.Config{Switches: emulator.Switches{QuotaStatus: status}})
-				if err := l.emulator.SetQuota(emulator.DefaultOrganisation, "loadbalancers", 1); err != nil {
-					t.Fatal(err)
-				}
-				nodes := l.nodes("a")
-				l.settle(service("first", 80), nodes)
-				_, err := l.ensure(service("second", 80), nodes)
-				if err == nil || !strings.Contains(err.Error(), "loadbalancers, 1 of 1") ||
-					!strings.Contains(err.Error(), "to raise the quotas") {
-					t.Errorf("error %v, want one with the quota's name and number", err)
-				}
-			})
-		})
-	}
-}
-
 // warnings are all that were reported since the last look.
 func (l *lab) warnings() string {
 	l.Helper()

@@ -3,7 +3,6 @@ package thalassa
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -20,6 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/faulttest"
 )
 
@@ -247,8 +247,7 @@ func (n *nomads) checkEnd() {
 	}
 }
 
-// weather is the way to the cloud. In a storm calls fail, before the cloud hears of them or when it has done what they
-// ask for, and lists are old or empty. It looks at each write before it passes.
+// weather is the way to the cloud. In a storm calls meet faults. It looks at each write before it passes.
 type weather struct {
 	next http.RoundTripper
 	api  *iaas.Client
@@ -258,7 +257,6 @@ type weather struct {
 	storm    bool
 	here     []*nomad
 	strange  map[string]bool // identities of routes of others
-	old      []byte          // an answer to a list of some time ago
 	problems []string
 }
 
@@ -273,81 +271,28 @@ func (w *weather) know(here []*nomad) {
 	w.set(func(w *weather) { w.here = slices.Clone(here) })
 }
 
-// gust is what befalls a call.
-type gust int
-
-// The gusts.
-const (
-	none    gust = iota
-	unheard      // the cloud does not hear of it
-	mute         // the answer is lost
-	broken       // 503
-	barred       // 403
-	stale        // of a list: an old answer
-	empty        // of a list: an empty one
-)
+// gusts are what can befall a call. The emulator skips those that its kind of call cannot meet.
+var gusts = []fault.Effect{
+	{Kind: fault.Reset}, {Kind: fault.Drop}, {Kind: fault.Refuse, Status: http.StatusServiceUnavailable},
+	{Kind: fault.Forbidden}, {Kind: fault.NotJSON}, {Kind: fault.Truncate}, {Kind: fault.Empty}, {Kind: fault.Partial},
+	{Kind: fault.Stale, Delay: 20 * time.Second}, {Kind: fault.DeleteLag, Delay: 20 * time.Second},
+}
 
 // RoundTrip implements http.RoundTripper.
 func (w *weather) RoundTrip(request *http.Request) (*http.Response, error) {
-	list := request.Method == http.MethodGet && path.Base(request.URL.Path) == "route-tables"
-	switch w.gust(list) {
-	case unheard:
-		return nil, errors.New("the line is dead")
-	case broken:
-		return answer(request, http.StatusServiceUnavailable, []byte("{}")), nil
-	case barred:
-		return answer(request, http.StatusForbidden, []byte("{}")), nil
-	case stale:
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		return answer(request, http.StatusOK, w.old), nil
-	case empty:
-		return answer(request, http.StatusOK, []byte("[]")), nil
-	case mute:
-		response, err := w.pass(request, list)
-		if err != nil {
-			return nil, err
-		}
-		return nil, errors.Join(errors.New("the answer is lost"), response.Body.Close())
-	case none:
-	}
-	return w.pass(request, list)
-}
-
-// gust draws one, or none.
-func (w *weather) gust(list bool) gust {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	const percent = 25
-	if !w.storm || w.dice.IntN(100) >= percent {
-		return none
-	}
-	drawn := unheard + gust(w.dice.IntN(int(empty)))
-	if drawn >= stale && (!list || w.old == nil) {
-		return unheard
-	}
-	return drawn
-}
-
-// pass lets a call through, and remembers what some lists say.
-func (w *weather) pass(request *http.Request, list bool) (*http.Response, error) {
 	if request.Method != http.MethodGet && path.Base(path.Dir(request.URL.Path)) == "routes" {
 		if err := w.inspect(request); err != nil {
 			return nil, err
 		}
 	}
-	response, err := w.next.RoundTrip(request)
-	if err != nil || !list {
-		return response, err
-	}
-	said, err := io.ReadAll(response.Body)
+	const percent = 25
 	w.set(func(w *weather) {
-		if w.old == nil || w.dice.IntN(3) == 0 {
-			w.old = said
+		if w.storm && w.dice.IntN(100) < percent {
+			effect := gusts[w.dice.IntN(len(gusts))]
+			request = request.WithContext(fault.With(request.Context(), effect, w.dice.Uint64()))
 		}
 	})
-	response.Body = io.NopCloser(bytes.NewReader(said))
-	return response, err
+	return w.next.RoundTrip(request)
 }
 
 // inspect looks at a change or removal of a route. What is written once more because an answer was lost changes
@@ -381,10 +326,4 @@ func (w *weather) inspect(request *http.Request) error {
 		}
 	}
 	return nil
-}
-
-func answer(request *http.Request, status int, body []byte) *http.Response {
-	return &http.Response{StatusCode: status, Request: request, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: http.Header{"Content-Type": {"application/json"}},
-		Body:   io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body))}
 }

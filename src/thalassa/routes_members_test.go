@@ -154,25 +154,3 @@ func TestMachinesCannotBeListed(t *testing.T) {
 		})
 	}
 }
-
-// TestForeignNodes beside one of ours, without a provider ID, of another cloud, or with one that names no machine, have
-// nothing to do with routes, whatever their addresses.
-func TestForeignNodes(t *testing.T) {
-	for _, id := range []string{"", "aws:///eu-1a/i-1", ProviderName + ":///oops"} {
-		inLand(t, emulator.Switches{}, func(l *land) {
-			a := l.join("a", "10.244.1.0/24")
-			firewall := l.firewall()
-			for name, cidr := range map[string]string{"routed": "10.244.77.0/24", "lonely": "10.244.78.0/24"} {
-				l.register(name, "x", []string{firewall, "10.0.128.9"}, cidr)
-				l.change(name, func(n *corev1.Node) { n.Spec.ProviderID = id })
-			}
-			l.begin()
-			l.wait(3 * aPeriod)
-			l.is("routes", l.has(mainTable), "10.244.1.0/24 by "+a[0]+", 10.244.77.0/24 by "+firewall)
-			l.is("routes of a table that no node uses", l.has(sideTable), "")
-			l.is("events", l.events(), "")
-			l.is("conditions", l.condition("routed")+l.condition("lonely"), "")
-			l.is("condition of the one of ours", l.condition("a"), routeCreated)
-		})
-	}
-}

@@ -279,73 +279,83 @@ func (l *lab) withoutTeam() map[string]string {
 // hand, also by a process that has just started, and is gone with the Service. The plans are tested in the package
 // balancer.
 func TestSettings(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newFeatureLab(t)
-		nodes := l.nodes("a", "b")
-		first := annotated("name", "shop", "subnet", "second", "reserved-ip", "rip-one", "instance-size", "lb-gp-small",
-			"delete-protection", "true", "labels", "team=shop", "security-groups", "sg-one", "create-security-group",
-			"true", "max-connections", "7", "idle-connection-timeout", "60", "acl-allowed-sources", "10.0.0.0/8",
-			"loadbalancing-policy", "MAGLEV", "enable-proxy-protocol", "true", "health-check-port", "8081",
-			"health-check-path", "/ready")
-		second := annotated("name", "till", "subnet", emulator.DefaultSubnet, "reserved-ip", "two", "instance-size",
-			"lb-gp-large", "delete-protection", "false", "labels", "team=till", "security-groups", "two, sg-one",
-			"create-security-group", "true", "security-group-allow-icmp", "true", "max-connections.p80", "8",
-			"idle-connection-timeout.443", "61", "acl-port-p443", "192.0.2.0/24,2001:db8::/32",
-			"security-group-icmp-allowed-sources", "192.0.2.0/24", "loadbalancing-policy.p443", "RANDOM",
-			"enable-proxy-protocol.80", "true", "health-check-protocol", "https", "health-check-interval", "30",
-			"health-check-timeout", "4", "health-check-up-threshold", "9", "health-check-down-threshold", "8",
-			"health-check-enabled.p443", "false")
-		const none = `
+	for name, mode := range map[string]emulator.UpdateMode{"updates replace": emulator.Replace,
+		"updates merge": emulator.Merge} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { checkSettings(t, mode) })
+		})
+	}
+}
+
+func checkSettings(t *testing.T, mode emulator.UpdateMode) {
+	t.Helper()
+	config := featureCloud()
+	config.Switches.Updates, config.Switches.NullRemovesHealthCheck = mode, true
+	l := newLab(t, config)
+	nodes := l.nodes("a", "b")
+	first := annotated("name", "shop", "subnet", "second", "reserved-ip", "rip-one", "instance-size", "lb-gp-small",
+		"delete-protection", "true", "labels", "team=shop", "security-groups", "sg-one", "create-security-group",
+		"true", "max-connections", "7", "idle-connection-timeout", "60", "acl-allowed-sources", "10.0.0.0/8",
+		"loadbalancing-policy", "MAGLEV", "enable-proxy-protocol", "true", "health-check-port", "8081",
+		"health-check-path", "/ready")
+	second := annotated("name", "till", "subnet", emulator.DefaultSubnet, "reserved-ip", "two", "instance-size",
+		"lb-gp-large", "delete-protection", "false", "labels", "team=till", "security-groups", "two, sg-one",
+		"create-security-group", "true", "security-group-allow-icmp", "true", "max-connections.p80", "8",
+		"idle-connection-timeout.443", "61", "acl-port-p443", "192.0.2.0/24,2001:db8::/32",
+		"security-group-icmp-allowed-sources", "192.0.2.0/24", "loadbalancing-policy.p443", "RANDOM",
+		"enable-proxy-protocol.80", "true", "health-check-protocol", "https", "health-check-interval", "30",
+		"health-check-timeout", "4", "health-check-up-threshold", "9", "health-check-down-threshold", "8",
+		"health-check-enabled.p443", "false")
+	const none = `
 a0a1b2c3dweb in subnet-emulator000000000001, reserved IP "", size "", protected false, team ""
 0 security groups
 
 80: 10000 connections, idle 6000, from [], ROUND_ROBIN, PROXY false, check tcp:30080/healthz 5/3/1/3
 443: 10000 connections, idle 6000, from [], ROUND_ROBIN, PROXY false, check tcp:30443/healthz 5/3/1/3`
-		const one = `
+	const one = `
 shop in subnet-second, reserved IP "rip-one", size "lb-gp-small", protected true, team "shop"
 2 security groups
 16 letters, attached true: tcp/80/10.0.0.0/8 tcp/443/10.0.0.0/8
 80: 7 connections, idle 60, from [10.0.0.0/8], MAGLEV, PROXY true, check http:8081/ready 5/3/1/3
 443: 7 connections, idle 60, from [10.0.0.0/8], MAGLEV, PROXY true, check http:8081/ready 5/3/1/3`
-		const two = `
+	const two = `
 till in subnet-emulator000000000001, reserved IP "rip-two", size "lb-gp-large", protected false, team "till"
 3 security groups
 16 letters, attached true: tcp/80/0.0.0.0/0 tcp/80/::/0 tcp/443/192.0.2.0/24 tcp/443/2001:db8::/32 icmp/1/192.0.2.0/24
 80: 8 connections, idle 6000, from [], ROUND_ROBIN, PROXY true, check https:30080/healthz 30/4/9/8
 443: 10000 connections, idle 61, from [192.0.2.0/24 2001:db8::/32], RANDOM, PROXY false, check none`
-		for _, step := range []struct {
-			what  string
-			apply func(*corev1.Service)
-			hand  func(*lab)
-			want  string
-		}{
-			{"without settings", nil, nil, none}, {"set", first, nil, one},
-			{"changed by hand", first, changeByHand, one}, {"changed", second, nil, two},
-			{"removed, but for the size", nil, nil, strings.Replace(none, `size ""`, `size "lb-gp-large"`, 1)},
-			{"set again", first, nil, one},
-		} {
-			if step.hand != nil {
-				step.hand(l)
-				if strings.TrimSpace(settingsText(l)) == strings.TrimSpace(step.want) {
-					t.Error("the change by hand changes nothing")
-				}
-				l.restart()
+	for _, step := range []struct {
+		what  string
+		apply func(*corev1.Service)
+		hand  func(*lab)
+		want  string
+	}{
+		{"without settings", nil, nil, none}, {"set", first, nil, one},
+		{"changed by hand", first, changeByHand, one}, {"changed", second, nil, two},
+		{"removed, but for the size", nil, nil, strings.Replace(none, `size ""`, `size "lb-gp-large"`, 1)},
+		{"set again", first, nil, one},
+	} {
+		if step.hand != nil {
+			step.hand(l)
+			if strings.TrimSpace(settingsText(l)) == strings.TrimSpace(step.want) {
+				t.Error("the change by hand changes nothing")
 			}
-			l.settle(serviceWith(step.apply), nodes)
-			if got := settingsText(l); strings.TrimSpace(got) != strings.TrimSpace(step.want) {
-				t.Errorf("%s:\n%s\nwant\n%s", step.what, got, step.want)
-			}
-			l.emulator.ResetCounters()
-			l.settle(serviceWith(step.apply), nodes)
 			l.restart()
-			l.settle(serviceWith(step.apply), nodes)
-			if writes := l.writes(); len(writes) > 0 {
-				t.Errorf("%s: looking again writes %v", step.what, writes)
-			}
 		}
-		l.remove(serviceWith(annotated("delete-protection", "false")))
-		if left := l.everything(); len(left) > 0 {
-			t.Errorf("left in the cloud: %v", left)
+		l.settle(serviceWith(step.apply), nodes)
+		if got := settingsText(l); strings.TrimSpace(got) != strings.TrimSpace(step.want) {
+			t.Errorf("%s:\n%s\nwant\n%s", step.what, got, step.want)
 		}
-	})
+		l.emulator.ResetCounters()
+		l.settle(serviceWith(step.apply), nodes)
+		l.restart()
+		l.settle(serviceWith(step.apply), nodes)
+		if writes := l.writes(); len(writes) > 0 {
+			t.Errorf("%s: looking again writes %v", step.what, writes)
+		}
+	}
+	l.remove(serviceWith(annotated("delete-protection", "false")))
+	if left := l.everything(); len(left) > 0 {
+		t.Errorf("left in the cloud: %v", left)
+	}
 }

@@ -2,7 +2,6 @@ package thalassa
 
 import (
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -114,30 +113,6 @@ func TestServerThatIgnoresFilters(t *testing.T) {
 	}
 }
 
-func TestSecondLoadBalancerOfAServiceGoes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t, slowCloud)
-		nodes, web := l.nodes("a"), service("web", 80)
-		l.settle(web, nodes)
-		first := l.balancer()
-		<-time.After(time.Minute)
-		double := iaas.CreateLoadbalancer{Name: first.Name, Subnet: emulator.DefaultSubnet, Labels: first.Labels}
-		if _, err := l.api().CreateLoadbalancer(t.Context(), double); err != nil {
-			t.Fatal(err)
-		}
-		l.restart()
-		status := l.settle(web, nodes)
-		if status.Ingress[0].IP != first.ExternalIpAddresses[0] {
-			t.Errorf("address = %s, want that of the older one, %s", status.Ingress[0].IP, first.ExternalIpAddresses[0])
-		}
-		l.settle(web, nodes) // while the second one is still being deleted
-		<-time.After(time.Minute)
-		if left := l.leftovers(); len(left) != 2 {
-			t.Errorf("in the cloud: %v; want one load balancer and its target group", left)
-		}
-	})
-}
-
 func TestDeletedButStillShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLab(t, emulator.Config{Delays: emulator.Delays{LoadbalancerDelete: 10 * time.Second,
@@ -148,19 +123,6 @@ func TestDeletedButStillShown(t *testing.T) {
 		l.remove(web)
 		if took := time.Since(began); took > time.Minute {
 			t.Errorf("the deletion took %s: an object shown as deleted is gone", took)
-		}
-	})
-}
-
-func TestDeletionSaysWhatItWaitsFor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t, slowCloud)
-		web := service("web", 80)
-		l.settle(web, l.nodes("a"))
-		err := l.library.EnsureLoadBalancerDeleted(t.Context(), "", web)
-		want := `the cloud is still deleting load balancer a0a1b2c3dweb (status "deleting"), target group a0a1b2c3dweb-p80`
-		if err == nil || err.Error() != want {
-			t.Errorf("error = %v, want %s", err, want)
 		}
 	})
 }
@@ -201,43 +163,6 @@ func loseAnswer(t *testing.T, step int, behind time.Duration) {
 	}
 }
 
-func TestStaleServiceOfANodeEventChangesMachinesOnly(t *testing.T) {
-	l := newLab(t, emulator.Config{})
-	nodes, web := l.nodes("a"), service("web", 80, 22)
-	l.settle(web, nodes)
-	stale := web.DeepCopy()
-	web.Spec.Ports = web.Spec.Ports[:1] // its owner closes port 22
-	l.settle(web, nodes)
-	if err := l.library.UpdateLoadBalancer(t.Context(), "", stale, append(nodes, l.nodes("b")...)); err != nil {
-		t.Fatal(err)
-	}
-	if got := l.balancer().LoadbalancerListeners; len(got) != 1 || got[0].Port != 80 {
-		t.Errorf("%d listeners; a node event with an old Service must not open port 22 again", len(got))
-	}
-	if got := l.machines(l.group().Name); len(got) != 2 {
-		t.Errorf("machines = %v, want both", got)
-	}
-}
-
-func TestMachineThatIsBeingDeletedIsNoTarget(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t, emulator.Config{Delays: emulator.Delays{MachineDelete: 5 * time.Minute}})
-		nodes, web := l.nodes("a", "b"), service("web", 80)
-		l.settle(web, nodes)
-		if err := l.emulator.DeleteMachine("a"); err != nil {
-			t.Fatal(err)
-		}
-		nodes = append(nodes, l.nodes("c")...)
-		var err error
-		for range 2 { // the first refusal makes the list of machines be read again
-			err = l.library.UpdateLoadBalancer(t.Context(), "", web, nodes)
-		}
-		if got := l.machines(l.group().Name); err != nil || len(got) != 2 {
-			t.Errorf("error %v, machines %v; want b and c", err, got)
-		}
-	})
-}
-
 // TestSourceRangesOfAnOpenPort are applied, and reported only when they cannot be; the port then stays as it is.
 func TestSourceRangesOfAnOpenPort(t *testing.T) {
 	l := newLab(t, emulator.Config{})
@@ -257,30 +182,6 @@ func TestSourceRangesOfAnOpenPort(t *testing.T) {
 			!strings.Contains(reported[0], "spec.loadBalancerSourceRanges") {
 			t.Errorf("ranges %q: reported %q, want %d", step.ranges, reported, step.reported)
 		}
-	}
-}
-
-// TestUnreadablePortBlocksNothingElse: of a port whose sources nobody knows the owner is informed, and the others
-// follow the Service.
-func TestUnreadablePortBlocksNothingElse(t *testing.T) {
-	l := newLab(t, emulator.Config{})
-	nodes, web := l.nodes("a"), service("web", 80)
-	l.settle(web, nodes)
-	annotated("acl-port-443", "nobody")(web)
-	web.Spec.Ports = append(web.Spec.Ports, service("more", 443, 8443).Spec.Ports...)
-	web.Spec.Ports[0].NodePort = 31111
-	l.settle(web, nodes)
-	reported := l.eventsAbout(reasonAnnotation)
-	if len(reported) != 1 || !strings.Contains(reported[0], "acl-port-443") {
-		t.Errorf("reported %q, want one event about the port that stays closed", reported)
-	}
-	open := map[int]int{}
-	for _, listener := range l.balancer().LoadbalancerListeners {
-		open[listener.Port] = listener.TargetGroup.TargetPort
-	}
-	if want := map[int]int{80: 31111, 8443: 38443}; !maps.Equal(open, want) {
-		t.Errorf("open ports and their node ports %v; want the one that was open with its new node port, and the "+
-			"other new one: %v", open, want)
 	}
 }
 

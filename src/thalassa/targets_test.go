@@ -16,7 +16,6 @@ import (
 	cloudproviderapi "k8s.io/cloud-provider/api"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
-	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/providerid"
 )
 
@@ -67,72 +66,6 @@ func TestNodesLeftOutAreReported(t *testing.T) {
 		expect("all are usable, and two are of other clouds", slices.Concat(good, []*corev1.Node{elsewhere, hybrid}))
 		expect("that one again", slices.Concat(good, []*corev1.Node{gone}), "gone")
 		expect("nobody", nil)
-	})
-}
-
-// TestMachineLeftOutLaterIsReported by the next look for drift, and not by a node event: the node may go as well.
-func TestMachineLeftOutLaterIsReported(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t, emulator.Config{})
-		web := service("web", 80)
-		l.settle(web, l.nodes("a", "b"))
-		cluster := l.watching(web)
-		if err := l.emulator.DeleteMachine("b"); err != nil {
-			t.Fatal(err)
-		}
-		if err := l.cloud.inventory.Refresh(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if err := l.joins(cluster, "c"); err != nil {
-			t.Fatal(err)
-		}
-		if reported := l.reportedLeftOut(); len(reported) > 0 {
-			t.Errorf("a node event reported %q", reported)
-		}
-		<-time.After(3 * driftPeriod)
-		if reported := l.reportedLeftOut(); len(reported) != 1 || !strings.Contains(reported[0], ": b.") ||
-			strings.Contains(reported[0], "No node remains") {
-			t.Errorf("reported %q, want b once", reported)
-		}
-	})
-}
-
-// TestMachineThatWasThereIsMissedAnew: that it was missing once makes no single list believable after another one
-// showed it.
-func TestMachineThatWasThereIsMissedAnew(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t, emulator.Config{})
-		id := []string{serverID("l")}
-		targets := func() int {
-			found, _, err := l.cloud.inventory.TargetMachines(t.Context(), id, driftPeriod)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return len(found)
-		}
-		if targets() != 0 {
-			t.Error("there before it was made")
-		}
-		if _, err := l.emulator.AddMachine(emulator.MachineSpec{Name: "late", Identity: id[0],
-			Subnet: emulator.DefaultSubnet}); err != nil {
-			t.Fatal(err)
-		}
-		<-time.After(2 * time.Minute)
-		if err := l.cloud.inventory.Refresh(t.Context()); err != nil { // on behalf of others
-			t.Fatal(err)
-		}
-		<-time.After(2 * driftPeriod)
-		if _, err := l.emulator.Inject(fault.Rule{Operation: "GET /v1/machines", Count: 1,
-			Effect: fault.Effect{Kind: fault.Partial}}); err != nil {
-			t.Fatal(err)
-		}
-		l.emulator.ResetCounters()
-		if targets() != 1 {
-			t.Error("one list that lacks it was believed")
-		}
-		if lists := l.emulator.Counters()["GET /v1/machines"]; lists != 2 {
-			t.Errorf("%d lists, want one more than the one that lacks it", lists)
-		}
 	})
 }
 

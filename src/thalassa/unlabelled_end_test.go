@@ -145,33 +145,6 @@ func TestWhatIsLeftIsSaidAsItIs(t *testing.T) {
 	})
 }
 
-// TestWhatIsLeftByPartsOfADeletion: a deletion that takes several parts leaves something in each of them, and the event
-// names all.
-func TestWhatIsLeftByPartsOfADeletion(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const ports = 30 // more than the writes of one part
-		l := newLab(t, emulator.Config{})
-		var numbers []int32
-		for i := range ports {
-			numbers = append(numbers, int32(8000+i))
-		}
-		web := service("web", numbers...)
-		web.Status.LoadBalancer = *l.settle(web, l.nodes("a"))
-		l.twin()
-		l.restart()
-		l.remove(web)
-		reported := l.eventsAbout("LoadBalancerLeft")
-		if len(reported) != 1 {
-			t.Fatalf("reported %q, want one event", reported)
-		}
-		for _, group := range l.list("/v1/loadbalancer-target-groups") {
-			if strings.Count(reported[0], group.Identity) != 1 {
-				t.Errorf("target group %s is not named once in %q", group.Identity, reported[0])
-			}
-		}
-	})
-}
-
 // TestOrphanWithoutLabels: a load balancer lost its labels, and then its Service was gone. It is reported with the
 // target groups that it leads to, and nothing of it is deleted. One whose Service is there is not reported.
 func TestOrphanWithoutLabels(t *testing.T) {

@@ -317,29 +317,6 @@ func TestTwinOfALoadBalancer(t *testing.T) {
 	})
 }
 
-// TestListenerOfOthersOnATargetGroup: somebody's listener on the Service's load balancer leads to a target group whose
-// port the Service no longer has. Both stay as long as the Service, and go with it.
-func TestListenerOfOthersOnATargetGroup(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t, emulator.Config{})
-		web, nodes := l.labelled(true)
-		lb := l.only()
-		second := lb.Listeners[1].TargetGroup.Identity
-		l.request(http.MethodPost, "/v1/loadbalancers/"+lb.Identity+"/listeners",
-			map[string]any{"name": "mine", "port": 8080, "protocol": "tcp", "targetGroup": second})
-		web.Spec.Ports = web.Spec.Ports[:1]
-		l.restart()
-		l.settle(web, nodes)
-		if got := l.only().Listeners; len(got) != 2 || got[1].Name != "mine" {
-			t.Errorf("listeners %v, want that of the port and somebody's", got)
-		}
-		l.remove(web)
-		if left := l.leftovers(); len(left) > 0 {
-			t.Errorf("left in the cloud: %v", left)
-		}
-	})
-}
-
 // TestPartsWithLabelsOfOthers: parts of another owner are left alone, the Service gets its own, keeps its address, and
 // can be deleted.
 func TestPartsWithLabelsOfOthers(t *testing.T) {
@@ -389,36 +366,4 @@ func TestRemovedPortWithoutLabels(t *testing.T) {
 			t.Errorf("%d listeners and %v, want one port", len(l.only().Listeners), got)
 		}
 	})
-}
-
-// TestSecurityGroupThatMayBeAUsers: a security group with the name that the existing CCM gives and without any label
-// may be a user's own, even when it is attached to the Service's load balancer. It gets no labels, and stays when the
-// Service is deleted.
-func TestSecurityGroupThatMayBeAUsers(t *testing.T) {
-	for name, named := range map[string]bool{"named by an annotation": true, "not named": false} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				l := newLab(t, emulator.Config{})
-				web, nodes := l.labelled(false)
-				address := web.Status.LoadBalancer.Ingress[0].IP
-				group := l.only().SecurityGroups[0].Identity
-				l.relabel(partSecurityGroup, losses["all, and all annotations"])
-				if named {
-					annotated("security-groups", group)(web)
-				}
-				l.restart()
-				l.settle(web, nodes)
-				if got := l.labelsOf()[group]; len(got) > 0 {
-					t.Errorf("the security group got labels %v", got)
-				}
-				if now := l.balancer().ExternalIpAddresses; !slices.Contains(now, address) {
-					t.Errorf("the load balancer has %v, want %s", now, address)
-				}
-				l.remove(web)
-				if labels, there := l.labelsOf()[group]; !there || len(labels) > 0 {
-					t.Errorf("after the Service: there %t, labels %v; want it there, without labels", there, labels)
-				}
-			})
-		})
-	}
 }

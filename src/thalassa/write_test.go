@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 )
 
 // TestReservedIPOfOthersStays: the existing CCM sends an empty reservedIpId with every update, which takes away an
@@ -103,48 +102,4 @@ func (l *lab) securityGroups(names ...string) []string {
 		identities = append(identities, group.Identity)
 	}
 	return identities
-}
-
-// TestTargetGroupWithoutItsLabels: when the existing CCM does not find a port's target group by its labels it leaves
-// the listener as it is and reports success. Ours knows the group by its name, and makes another one if its labels are
-// of another owner.
-func TestTargetGroupWithoutItsLabels(t *testing.T) {
-	tests := map[string]struct {
-		labels iaas.Labels // that stay
-		groups int
-	}{
-		"the labels of the port are gone": {legacyOf(service("web"), nil).balancer.Labels, 1},
-		"all labels are gone":             {iaas.Labels{"mine": "now"}, 1},
-		"the labels are of another owner": {iaas.Labels{label.Cluster: "k8s-other"}, 2},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			l := newLab(t, emulator.Config{})
-			nodes, web := l.nodes("a"), service("web", 80)
-			l.settle(web, nodes)
-			group := l.group()
-			_, err := l.api().UpdateTargetGroup(t.Context(), iaas.UpdateTargetGroupRequest{Identity: group.Identity,
-				UpdateTargetGroup: iaas.UpdateTargetGroup{
-					Name: group.Name, Labels: tt.labels, TargetPort: group.TargetPort, Protocol: group.Protocol}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			l.restart()
-			web.Spec.Ports[0].NodePort = 31000
-			l.settle(web, append(nodes, l.nodes("b")...))
-			state := l.emulator.State().LoadBalancers
-			if len(state) != 1 || len(state[0].Listeners) != 1 || len(state[0].Listeners[0].Targets) != 2 {
-				t.Errorf("after a success the cloud serves %+v, want one listener with both machines", state)
-			}
-			if got := l.balancer().LoadbalancerListeners[0].TargetGroup.TargetPort; got != 31000 {
-				t.Errorf("the listener's target port is %d, want the new node port", got)
-			}
-			if left := l.leftovers(); len(left) != 1+tt.groups {
-				t.Errorf("in the cloud: %v; want %d target groups", left, tt.groups)
-			}
-			if tt.groups == 1 && l.group().Identity != group.Identity {
-				t.Error("the listener has another target group, which closes its connections")
-			}
-		})
-	}
 }
