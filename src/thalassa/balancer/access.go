@@ -107,14 +107,14 @@ func sourcesText(texts []string) string { return cmp.Or(strings.Join(texts, ", "
 
 // setSources sets the listener's allowed sources. If the Service asks for none, sources that were set by hand stay,
 // because opening the port could be a mistake.
-func setSources(record *recordUpdate, wanted sources, listener *resource.Listener) {
+func setSources(record *lastApplied, wanted sources, listener *resource.Listener) {
 	switch {
 	case wanted.Invalid:
 		return
 	case wanted.Given:
-		record.lastApplied = record.with(settingSources)
+		*record = record.with(settingSources)
 	case record.has(settingSources):
-		record.lastApplied = record.without(settingSources)
+		*record = record.without(settingSources)
 	default:
 		return
 	}
@@ -127,7 +127,7 @@ func setSources(record *recordUpdate, wanted sources, listener *resource.Listene
 // this is not the case.
 func (d desired) keptSourcesText(wanted sources, port string, listener resource.Listener) string {
 	if wanted.Given || len(listener.AllowedSources) == 0 ||
-		d.recordUpdateOf(listener.Labels, listener.Annotations).has(settingSources) {
+		d.recordOf(listener.Labels, listener.Annotations).has(settingSources) {
 		return ""
 	}
 	return fmt.Sprintf(textSourcesKept, port,

@@ -90,16 +90,6 @@ func contains(machines []string, one string) bool {
 	return is
 }
 
-// leftOut are the nodes that should receive a Service's traffic and do not. The text is the same as long as the nodes
-// are the same.
-type leftOut struct {
-	unidentified   string // nodes without a provider ID, or with one that names no machine
-	withoutMachine string // nodes whose machine does not exist, is being deleted, or is in another VPC
-	unsure         string // nodes whose machine lists lack, and cannot be requested
-	// all: no node remains.
-	all bool
-}
-
 // leavesOut returns the targets without those machines that would have no place if they existed.
 func (d desired) leavesOut() cloud.Targets {
 	targets := d.candidates.Targets
@@ -123,38 +113,24 @@ func (d desired) leavesOut() cloud.Targets {
 	return targets
 }
 
-// leftOutOf returns the nodes that the targets leave out.
-func leftOutOf(targets cloud.Targets) leftOut {
-	out := leftOut{unidentified: event.Names(targets.Unidentified),
-		withoutMachine: event.Names(cloud.NodesOf(targets.Missing)),
-		unsure:         event.Names(cloud.NodesOf(targets.Unknown))}
-	out.all = out != leftOut{} && len(targets.Serving) == 0
-	return out
-}
-
-// notices describe which nodes receive no traffic.
-func (out leftOut) notices(vpc string) []cloud.Notice {
-	if (out == leftOut{}) {
+// leftOutNotices describe which nodes should receive the Service's traffic and do not, why, and what to do. The text is
+// the same as long as the nodes are the same.
+func leftOutNotices(targets cloud.Targets, vpc string) []cloud.Notice {
+	var lines []string
+	if names := event.Names(targets.Unidentified); names != "" {
+		lines = append(lines, fmt.Sprintf(textWithoutProviderID, names, providerid.Of("<machine identity>")))
+	}
+	if names := event.Names(cloud.NodesOf(targets.Missing)); names != "" {
+		lines = append(lines, fmt.Sprintf(textWithoutMachine, vpc, names))
+	}
+	if names := event.Names(cloud.NodesOf(targets.Unknown)); names != "" {
+		lines = append(lines, fmt.Sprintf(textUnsureMachine, names))
+	}
+	if len(lines) == 0 {
 		return nil
 	}
-	return []cloud.Notice{{Topic: cloud.Nodes, Reason: reasonLeftOut, Message: out.message(vpc)}}
-}
-
-// message describes which nodes are left out, why, and what to do.
-func (out leftOut) message(vpc string) string {
-	var lines []string
-	if out.unidentified != "" {
-		lines = append(lines, fmt.Sprintf(textWithoutProviderID, out.unidentified,
-			providerid.Of("<machine identity>")))
-	}
-	if out.withoutMachine != "" {
-		lines = append(lines, fmt.Sprintf(textWithoutMachine, vpc, out.withoutMachine))
-	}
-	if out.unsure != "" {
-		lines = append(lines, fmt.Sprintf(textUnsureMachine, out.unsure))
-	}
-	if out.all {
+	if len(targets.Serving) == 0 {
 		lines = append(lines, textNoNodeRemains)
 	}
-	return event.Sentences(lines...)
+	return []cloud.Notice{{Topic: cloud.Nodes, Reason: reasonLeftOut, Message: event.Sentences(lines...)}}
 }

@@ -96,14 +96,13 @@ func (d *desired) open(o Observed, notices []cloud.Notice, found *cloud.Comparis
 	d.Ports, found.Refused = d.openablePorts(o)
 	managed, err := newManagedGroup(*d, o)
 	if errors.Is(err, errPings) {
-		notices = append(notices, settingNotice(reasonGroupFull, fmt.Sprintf(textTooManyPings,
-			err, label.AnnotationPrefix)))
+		notices = append(notices, settingNotice(reasonGroupFull, textTooManyPings, err, label.AnnotationPrefix))
 	} else if err != nil {
 		reason := reasonGroupFull
 		if errors.Is(err, errRulePort) {
 			reason = reasonUnsupported
 		}
-		notices = append(notices, settingNotice(reason, err.Error()))
+		notices = append(notices, settingNotice(reason, "%s", err.Error()))
 		d.blocked, d.Ports = append(d.blocked, err.Error()), all
 		d.Ports, found.Refused = d.openablePorts(o)
 	}
@@ -117,28 +116,18 @@ func (d desired) compareWith(service *corev1.Service, balancer resource.LoadBala
 	found.Balancer = cloud.Actual{State: balancer.Status, Status: d.statusOf(service, balancer), Health: healthUnknown}
 	if balancer.Deleting() {
 		found.Refused = nil
-		found.Wait = waitForDeletion(balancer)
+		found.Wait = waitFor(balancer)
 		return
 	}
 	found.Plan = d.plan(o, managed)
 	found.Notices = append(append(found.Notices, o.Recognised.notices(balancer, d.labels)...),
 		d.unmetNotices(service, balancer)...)
 	if asked := d.annotations.adopt.From(d.values).Value; asked != "" && asked != balancer.ID {
-		found.Notices = append(found.Notices, settingNotice(reasonImmutable, fmt.Sprintf(textAdoptsAnother,
-			label.AnnotationPrefix, asked, balancer.ID)))
+		found.Notices = append(found.Notices, settingNotice(reasonImmutable, textAdoptsAnother,
+			label.AnnotationPrefix, asked, balancer.ID))
 	}
 	if !serves(usesInternalAddresses(service, d.internal.Value, balancer), balancer) {
 		found.Wait = waitFor(balancer)
-	}
-}
-
-// waitForDeletion is the wait for a load balancer in whose place another one is needed.
-func waitForDeletion(balancer resource.LoadBalancer) *cloud.Wait {
-	return &cloud.Wait{
-		Object: balancer.ID, Name: kindBalancer + " " + balancer.Name, Status: balancer.Status,
-		Deleting: true, Slow: true,
-		Message: fmt.Sprintf("load balancer %s is being deleted; a new one can be created only when it is deleted",
-			balancer.Name),
 	}
 }
 
@@ -157,8 +146,7 @@ func (d desired) compareWithNone(service *corev1.Service, o Observed, managed *m
 		return false
 	}
 	if uncertain := o.Recognised.refusal(d.labels); uncertain != nil && adopts.Value == "" {
-		found.Notices = append(found.Notices, settingNotice(o.Recognised.reason(),
-			sentence(uncertain.Error())))
+		found.Notices = append(found.Notices, settingNotice(o.Recognised.reason(), "%s", sentence(uncertain.Error())))
 		found.Refused, found.Exists = cloud.Reason{Err: uncertain, Reported: true}, true
 		found.Plan = d.planMachines(o)
 		return false

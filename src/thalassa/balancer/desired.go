@@ -81,17 +81,17 @@ func (r Request) desire(in Input) (desired, []cloud.Notice) {
 	d.Desired, problems = serve(d.Owner, service)
 	d.limitTargets(r, in.Candidates, in.Settled)
 	for _, problem := range problems {
-		notices = append(notices, settingNotice(reasonUnsupported, problem))
+		notices = append(notices, settingNotice(reasonUnsupported, "%s", problem))
 	}
 	notices = append(append(notices, missing...), d.affinityNotices(service, o)...)
 	if text := immutableTypeText(d.settings, o.Balancer()); text != "" {
-		notices = append(notices, settingNotice(reasonImmutable, text))
+		notices = append(notices, settingNotice(reasonImmutable, "%s", text))
 	}
 	notices = append(notices, d.keptSourcesNotices(o)...)
 	d.unmanaged = unmanagedGroup(d, o)
 	notices = append(append(notices, d.healthCheckNotices()...), d.pingNotices()...)
 	notices = append(notices, d.maxTargetsNotices(service)...)
-	return d, append(notices, leftOutOf(d.leavesOut()).notices(r.config.VPC)...)
+	return d, append(notices, leftOutNotices(d.leavesOut(), r.config.VPC)...)
 }
 
 // keptSourcesNotices describes the ports that accept only some sources although the Service does not ask for that.
@@ -100,7 +100,7 @@ func (d desired) keptSourcesNotices(o Observed) []cloud.Notice {
 	for _, port := range d.Ports {
 		if listener := o.listener(port.Key); listener != nil {
 			if text := d.keptSourcesText(d.ports[port.Key].sources, port.Key.String(), *listener); text != "" {
-				notices = append(notices, settingNotice(reasonSourcesKept, text))
+				notices = append(notices, settingNotice(reasonSourcesKept, "%s", text))
 			}
 		}
 	}

@@ -141,14 +141,10 @@ func listenerOf(balancer resource.LoadBalancer, key cloud.Key) *resource.Listene
 	return &balancer.Listeners[i]
 }
 
-func (d *difference) add(verb cloud.Verb, kind, name, why string, object any) {
+// add adds a write to the plan. The result is valid until the next write is added.
+func (d *difference) add(verb cloud.Verb, kind, name, why string, object any) *cloud.Operation {
 	d.plan = append(d.plan, cloud.Operation{Verb: verb, Kind: kind, Name: name, Why: why, Object: object})
-}
-
-// addClosing is add for a write that is carried out even if an earlier one fails.
-func (d *difference) addClosing(verb cloud.Verb, kind, name, why string, object any) {
-	d.add(verb, kind, name, why, object)
-	d.plan[len(d.plan)-1].Closes = true
+	return &d.plan[len(d.plan)-1]
 }
 
 // createBalancer adds the creation of the load balancer with all its listeners.
@@ -206,7 +202,7 @@ func (d *difference) surplusListeners(balancer resource.LoadBalancer) {
 			label := d.labelled(d.observed.Groups[at])
 			remove.Label = &label
 		}
-		d.addClosing(cloud.Delete, kindListener, listener.Name, "the Service has no such port", remove)
+		d.add(cloud.Delete, kindListener, listener.Name, "the Service has no such port", remove).Closes = true
 	}
 }
 

@@ -45,19 +45,14 @@ func (d *difference) targetGroup(p *port) {
 
 // members adds the write that sets the machines of the port's target group, if it exists.
 func (d *difference) members(p *port) {
-	if p.group != nil {
-		d.machines(*p.group)
-	}
-}
-
-// machines adds the write that sets the machines of an existing target group.
-func (d *difference) machines(group resource.TargetGroup) {
-	machines, _ := d.desired.targets(group.Machines)
-	if slices.Equal(machines, group.Machines) {
+	if p.group == nil {
 		return
 	}
-	why := fmt.Sprintf("%d machines become %d", len(group.Machines), len(machines))
-	d.add(cloud.Update, kindGroup, group.Name, why, SetMachines{group, machines})
+	machines, _ := d.desired.targets(p.group.Machines)
+	if !slices.Equal(machines, p.group.Machines) {
+		why := fmt.Sprintf("%d machines become %d", len(p.group.Machines), len(machines))
+		d.add(cloud.Update, kindGroup, p.group.Name, why, SetMachines{*p.group, machines})
+	}
 }
 
 func (d *difference) createGroup(p *port) {
@@ -77,13 +72,13 @@ func (d *difference) newGroup(p *port) resource.TargetGroup {
 		Annotations: lastApplied{created: true}.mergedInto(nil),
 		Protocol:    protocol(p.Key), Port: int(p.TargetPort),
 		Policy: p.settings.policy.Value, ProxyProtocol: p.settings.proxyProtocol.Value,
-		HealthCheck: d.desired.healthCheck(p.Port).effective(&recordUpdate{}, p.Port, nil),
+		HealthCheck: d.desired.healthCheck(&lastApplied{created: true}, p.Port, nil),
 	}
 }
 
 // groupUpdate returns the desired target group. Values that this program does not set stay.
 func (d *difference) groupUpdate(p *port, group resource.TargetGroup) resource.TargetGroup {
-	update, record := group, d.desired.recordUpdateOf(group.Labels, group.Annotations)
+	update, record := group, d.desired.recordOf(group.Labels, group.Annotations)
 	update.Labels = withLabels(group.Labels, p.labels)
 	update.Protocol, update.Port = protocol(p.Key), int(p.TargetPort)
 	update.Policy = desiredValue(record, d.desired.annotations.policy.Name(), p.settings.policy, group.Policy)
@@ -96,15 +91,15 @@ func (d *difference) groupUpdate(p *port, group resource.TargetGroup) resource.T
 
 // checkOf returns the desired health check of a port's existing target group.
 func (d desired) checkOf(port cloud.Port, group resource.TargetGroup,
-	record *recordUpdate) *resource.HealthCheck {
-	check, settings := d.healthCheck(port).effective(record, port, group.HealthCheck), d.ports[port.Key].health
-	if record.adopted && d.HealthCheckNodePort == 0 && !settings.anySet() && isOfLocal(check, group) {
+	record *lastApplied) *resource.HealthCheck {
+	check, settings := d.healthCheck(record, port, group.HealthCheck), d.ports[port.Key].health
+	if !record.created && d.HealthCheckNodePort == 0 && !settings.anySet() && isOfLocal(check, group) {
 		check = nil
 	}
 	switch {
 	case check == nil && d.memory.Irremovable[group.ID]:
 		return group.HealthCheck
-	case record.adopted && check != nil && int(check.Port) == group.Port && check.Port != port.TargetPort &&
+	case !record.created && check != nil && int(check.Port) == group.Port && check.Port != port.TargetPort &&
 		!settings.port.Given:
 		moved := *check // a check of the target port, which has changed
 		moved.Port = port.TargetPort
@@ -144,16 +139,14 @@ func (d *difference) updateListener(balancer resource.LoadBalancer, p *port) {
 	if len(c) == 0 {
 		return
 	}
-	add := d.add
-	if p.group != nil && p.group.ID == p.listener.TargetGroup && narrows(p.listener.AllowedSources, to.AllowedSources) {
-		add = d.addClosing
-	}
-	add(cloud.Update, kindListener, p.listener.Name, c.String(), UpdateListener{balancer, *p.listener, to})
+	update := d.add(cloud.Update, kindListener, p.listener.Name, c.String(), UpdateListener{balancer, *p.listener, to})
+	update.Closes = p.group != nil && p.group.ID == p.listener.TargetGroup &&
+		narrows(p.listener.AllowedSources, to.AllowedSources)
 }
 
 // desiredListener returns the desired listener, and a description of what differs.
 func (d *difference) desiredListener(from resource.Listener, p *port) (resource.Listener, changes) {
-	to, record := from, d.desired.recordUpdateOf(from.Labels, from.Annotations)
+	to, record := from, d.desired.recordOf(from.Labels, from.Annotations)
 	to.Labels = withLabels(from.Labels, p.labels)
 	var c changes
 	for i, one := range d.desired.annotations.listener {
@@ -172,12 +165,12 @@ func (d *difference) desiredListener(from resource.Listener, p *port) (resource.
 	return to, c
 }
 
-// recordUpdateOf returns the record of an object of this Service. The record of a previous Service is ignored.
-func (d desired) recordUpdateOf(labels, annotations resource.Labels) *recordUpdate {
+// recordOf returns the record of an object of this Service. The record of a previous Service is ignored.
+func (d desired) recordOf(labels, annotations resource.Labels) *lastApplied {
 	if owner := labels[label.ServiceUID]; owner != "" && owner != d.labels[label.ServiceUID] {
 		annotations = nil
 	}
-	return newRecordUpdate(annotations)
+	return new(lastAppliedOf(annotations))
 }
 
 func (d *difference) newListener(p *port) resource.Listener {

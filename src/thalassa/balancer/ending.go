@@ -84,31 +84,23 @@ func (o Observed) onlyUsedByOthers(users map[string]resource.LoadBalancer) bool 
 
 // protection returns why the load balancers of a Service are not deleted; "" if nothing prevents it.
 func protection(d desired, balancers []resource.LoadBalancer) string {
+	asked := d.annotations.deleteProtection.From(d.values)
 	for _, balancer := range balancers {
-		if held := protectionOf(d, balancer); held != "" {
-			return held
+		takenBack := !d.deleted && !asked.Invalid && !asked.Value &&
+			lastAppliedOf(balancer.Annotations).has(settingProtection)
+		switch {
+		case !balancer.DeleteProtection, balancer.Deleting(), asked.Given && !asked.Value, takenBack:
+		case asked.Asked() && asked.Value:
+			return fmt.Sprintf("load balancer %s is protected from deletion by an annotation of the Service: set "+
+				"%sdelete-protection to false to have it deleted, or %son-delete to %s to leave it in the cloud",
+				balancer.Name, label.AnnotationPrefix, label.AnnotationPrefix, onDeleteKeep)
+		default:
+			return fmt.Sprintf("load balancer %s is protected from deletion in the cloud: switch the protection off "+
+				"there, or set %sdelete-protection to false, to have it deleted; set %son-delete to %s to leave it in "+
+				"the cloud", balancer.Name, label.AnnotationPrefix, label.AnnotationPrefix, onDeleteKeep)
 		}
 	}
 	return ""
-}
-
-func protectionOf(d desired, balancer resource.LoadBalancer) string {
-	if !balancer.DeleteProtection || balancer.Deleting() {
-		return ""
-	}
-	switch asked := d.annotations.deleteProtection.From(d.values); {
-	case asked.Given && !asked.Value:
-		return ""
-	case !d.deleted && !asked.Invalid && !asked.Value && lastAppliedOf(balancer.Annotations).has(settingProtection):
-		return "" // the Service asked for the protection, and does not any more
-	case asked.Asked() && asked.Value:
-		return fmt.Sprintf("load balancer %s is protected from deletion by an annotation of the Service: set "+
-			"%sdelete-protection to false to have it deleted, or %son-delete to %s to leave it in the cloud",
-			balancer.Name, label.AnnotationPrefix, label.AnnotationPrefix, onDeleteKeep)
-	}
-	return fmt.Sprintf("load balancer %s is protected from deletion in the cloud: switch the protection off there, "+
-		"or set %sdelete-protection to false, to have it deleted; set %son-delete to %s to leave it in the cloud",
-		balancer.Name, label.AnnotationPrefix, label.AnnotationPrefix, onDeleteKeep)
 }
 
 // invalidDeletionPolicy returns why nothing is deleted if the Service's deletion policy is not valid; "" if it is.

@@ -66,7 +66,7 @@ func replaceOthers(r *annotation.Registry) {
 // foreignNotice describes an annotation of another product, and its effect.
 func foreignNotice(problem annotation.Problem) cloud.Notice {
 	if problem.Meant == "" {
-		return settingNotice(reasonUnsupported, problem.String()+".")
+		return settingNotice(reasonUnsupported, "%s", problem.String()+".")
 	}
-	return settingNotice(reasonAnnotation, problem.String()+adviceForeign)
+	return settingNotice(reasonAnnotation, "%s", problem.String()+adviceForeign)
 }

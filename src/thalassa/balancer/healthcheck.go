@@ -24,34 +24,27 @@ type healthSettings struct {
 // settingHealthCheck is the entry of a target group's record for its health check. Its parts have entries of their own.
 const settingHealthCheck = "health-check"
 
-// healthCheckSpec describes whether and how the targets of a port are checked.
-type healthCheckSpec struct {
-	settings healthSettings
-	// nodePort is the health check node port of a Service with externalTrafficPolicy Local; else 0.
-	nodePort int32
-}
-
-// effective returns the desired health check of a target group with this record, given the observed one; nil is none.
-// The observed check stays if the Service's settings are not valid.
-func (c healthCheckSpec) effective(record *recordUpdate, port cloud.Port,
+// healthCheck returns the desired health check of a port's target group with this record, given the observed one; nil
+// is none. The observed check stays if the Service's settings are not valid.
+func (d desired) healthCheck(record *lastApplied, port cloud.Port,
 	observed *resource.HealthCheck) *resource.HealthCheck {
-	s := c.settings
-	if c.nodePort != 0 { // as in the existing CCM: always, and with HTTP
+	s := d.ports[port.Key].health
+	if d.HealthCheckNodePort != 0 { // policy Local; as in the existing CCM: always, and with HTTP
 		s.protocol = annotation.Setting[string]{Value: resource.ProtocolHTTP, Given: true}
 		s.path.Given = !s.path.Invalid // that of another program's check may not be answered
 		if !s.port.Asked() {
-			s.port = annotation.Setting[int]{Value: int(c.nodePort), Given: true, Invalid: s.port.Invalid}
+			s.port = annotation.Setting[int]{Value: int(d.HealthCheckNodePort), Given: true, Invalid: s.port.Invalid}
 		}
-		if record.adopted {
-			record.lastApplied = record.with(settingHealthCheck)
+		if !record.created {
+			*record = record.with(settingHealthCheck)
 		}
-		return s.complete(record, resource.ProtocolHTTP, c.nodePort, observed)
+		return s.complete(record, resource.ProtocolHTTP, d.HealthCheckNodePort, observed)
 	}
 	switch {
 	case s.enabled.Invalid, s.port.Invalid && observed != nil:
 		return observed
-	case record.adopted:
-		return s.effectiveForAdopted(record, port, observed)
+	case !record.created:
+		return s.adoptedHealthCheck(record, port, observed)
 	case !s.enabled.Value:
 		return nil
 	case s.port.Asked():
@@ -62,21 +55,21 @@ func (c healthCheckSpec) effective(record *recordUpdate, port cloud.Port,
 	return s.complete(record, resource.ProtocolTCP, port.TargetPort, observed)
 }
 
-// effectiveForAdopted is effective for an adopted target group. It gets a health check, or another one, only if the
+// adoptedHealthCheck is healthCheck for an adopted target group. It gets a health check, or another one, only if the
 // Service asks for that. Without a check and without health-check-port, the existing CCM made none.
-func (s healthSettings) effectiveForAdopted(record *recordUpdate, port cloud.Port,
+func (s healthSettings) adoptedHealthCheck(record *lastApplied, port cloud.Port,
 	observed *resource.HealthCheck) *resource.HealthCheck {
 	switch {
 	case !s.anySet() && record.has(settingHealthCheck):
-		record.lastApplied = record.without(settingHealthCheck)
+		*record = record.without(settingHealthCheck)
 		return nil
 	case s.enabled.Given && !s.enabled.Value:
-		record.lastApplied = record.with(settingHealthCheck)
+		*record = record.with(settingHealthCheck)
 		return nil
 	case observed != nil:
 		return s.complete(record, observed.Protocol, observed.Port, observed)
 	case s.enabled.Given && s.port.Asked():
-		record.lastApplied = record.with(settingHealthCheck)
+		*record = record.with(settingHealthCheck)
 		return s.complete(record, resource.ProtocolHTTP, port.TargetPort, nil)
 	}
 	return nil
@@ -96,14 +89,13 @@ func isOfLocal(check *resource.HealthCheck, group resource.TargetGroup) bool {
 // anySet reports whether the Service has any setting of the health check, valid or not.
 func (s healthSettings) anySet() bool {
 	return isSet(s.enabled) || isSet(s.port) || isSet(s.path) || isSet(s.protocol) || isSet(s.interval) ||
-		isSet(s.timeout) ||
-		isSet(s.up) || isSet(s.down)
+		isSet(s.timeout) || isSet(s.up) || isSet(s.down)
 }
 
 func isSet[T any](s annotation.Setting[T]) bool { return s.Given || s.Invalid }
 
 // complete returns the health check with the Service's settings; protocol and port apply if the Service sets none.
-func (s healthSettings) complete(record *recordUpdate, protocol string, port int32,
+func (s healthSettings) complete(record *lastApplied, protocol string, port int32,
 	observed *resource.HealthCheck) *resource.HealthCheck {
 	if !s.protocol.Asked() {
 		s.protocol.Value = protocol
@@ -161,18 +153,16 @@ func (s healthSettings) problem() string {
 func (d desired) healthCheckNotices() []cloud.Notice {
 	var notices []cloud.Notice
 	for _, port := range d.Ports {
-		check := d.healthCheck(port)
-		if check.effective(&recordUpdate{}, port, nil) == nil {
+		if d.healthCheck(&lastApplied{created: true}, port, nil) == nil {
 			continue
 		}
-		s := check.settings
+		s := d.ports[port.Key].health
 		if s.contradiction != "" {
-			notices = appendOnce(notices, settingNotice(reasonConflict, s.contradiction))
+			notices = appendOnce(notices, settingNotice(reasonConflict, "%s", s.contradiction))
 		}
 		other := s.protocol.Given && !s.protocol.Invalid && s.protocol.Value != resource.ProtocolHTTP
-		if check.nodePort != 0 && (other || s.enabled.Given && !s.enabled.Value) {
-			notices = appendOnce(notices, settingNotice(reasonConflict, fmt.Sprintf(textLocalCheck,
-				label.AnnotationPrefix)))
+		if d.HealthCheckNodePort != 0 && (other || s.enabled.Given && !s.enabled.Value) {
+			notices = appendOnce(notices, settingNotice(reasonConflict, textLocalCheck, label.AnnotationPrefix))
 		}
 	}
 	return notices
@@ -197,11 +187,6 @@ func (s healthSettings) withInterval() healthSettings {
 	return s
 }
 
-// healthCheck returns whether and how the targets of a port are checked.
-func (d desired) healthCheck(port cloud.Port) healthCheckSpec {
-	return healthCheckSpec{settings: d.ports[port.Key].health, nodePort: d.HealthCheckNodePort}
-}
-
 // irremovableNotices describes which health checks cannot be removed.
 func (d desired) irremovableNotices(o Observed) []cloud.Notice {
 	var notices []cloud.Notice
@@ -209,9 +194,9 @@ func (d desired) irremovableNotices(o Observed) []cloud.Notice {
 		group := o.group(portLabels(d.labels, port.Key), o.listener(port.Key))
 		switch {
 		case group == nil || !d.memory.Irremovable[group.ID]:
-		case d.healthCheck(port).effective(newRecordUpdate(group.Annotations), port, group.HealthCheck) == nil:
-			notices = append(notices, settingNotice(reasonHealthCheckKept, fmt.Sprintf(textHealthCheckKept,
-				group.Name, group.HealthCheck.String())))
+		case d.healthCheck(new(lastAppliedOf(group.Annotations)), port, group.HealthCheck) == nil:
+			notices = append(notices, settingNotice(reasonHealthCheckKept, textHealthCheckKept,
+				group.Name, group.HealthCheck.String()))
 		}
 	}
 	return notices

@@ -53,25 +53,20 @@ func (d desired) planMachines(o Observed) cloud.Plan {
 	return diff.plan
 }
 
-// restoreLabels restores the labels by which a load balancer is found, before all other writes. It returns the load
-// balancer in this state.
+// restoreLabels restores the labels by which a load balancer is found, and the record of who created it, before all other
+// writes. It returns the load balancer in this state.
 func (d *difference) restoreLabels(balancer *resource.LoadBalancer) *resource.LoadBalancer {
 	if balancer == nil || labelledFor(balancer.Labels, d.desired.labels) {
 		return balancer
 	}
-	relabelled := d.relabelled(*balancer)
+	relabelled := *balancer
+	relabelled.Labels = withLabels(balancer.Labels, d.desired.labels)
+	record := lastAppliedOf(balancer.Annotations)
+	record.created = d.desired.created
+	relabelled.Annotations = record.mergedInto(balancer.Annotations)
 	d.add(cloud.Update, kindBalancer, balancer.Name, "it lost labels of the Service and gets them again",
 		UpdateLoadBalancer{From: *balancer, To: relabelled, Look: true})
 	return &relabelled
-}
-
-// relabelled returns a load balancer with the labels of the Service, and with the record of who created it.
-func (d *difference) relabelled(balancer resource.LoadBalancer) resource.LoadBalancer {
-	balancer.Labels = withLabels(balancer.Labels, d.desired.labels)
-	record := lastAppliedOf(balancer.Annotations)
-	record.created = d.desired.created
-	balancer.Annotations = record.mergedInto(balancer.Annotations)
-	return balancer
 }
 
 // missingLabels is why an object is labelled again.
@@ -128,18 +123,14 @@ func remainsText(kind, name, id string, user resource.LoadBalancer) string {
 func (d *difference) releaseGroup(from resource.TargetGroup, why, leaves string) {
 	to := from
 	to.Labels, to.Annotations = unmanagedLabels(from.Labels), withoutRecord(from.Annotations)
-	d.plan = append(d.plan, cloud.Operation{
-		Verb: cloud.Update, Kind: kindGroup, Name: from.Name, Why: why, Leaves: leaves,
-		Object: UpdateTargetGroup{From: from, To: to, MayBeRefused: leaves != ""},
-	})
+	d.add(cloud.Update, kindGroup, from.Name, why,
+		UpdateTargetGroup{From: from, To: to, MayBeRefused: leaves != ""}).Leaves = leaves
 }
 
 // releaseSecurityGroup is releaseGroup for a security group. If it may be unused, deletion is tried first.
 func (d *difference) releaseSecurityGroup(from resource.SecurityGroup, why, leaves string, unused bool) {
 	to := from
 	to.Labels, to.Annotations = unmanagedLabels(from.Labels), withoutRecord(from.Annotations)
-	d.plan = append(d.plan, cloud.Operation{
-		Verb: cloud.Update, Kind: kindSecurityGroup, Name: from.Name, Why: why, Leaves: leaves,
-		Object: UpdateSecurityGroup{From: from, To: to, DeleteUnused: unused, MayBeRefused: leaves != ""},
-	})
+	d.add(cloud.Update, kindSecurityGroup, from.Name, why,
+		UpdateSecurityGroup{From: from, To: to, DeleteUnused: unused, MayBeRefused: leaves != ""}).Leaves = leaves
 }

@@ -89,27 +89,23 @@ func (r lastApplied) mergedInto(present resource.Labels) resource.Labels {
 	return annotations
 }
 
-// recordUpdate is the record of an object while its desired state is computed.
-type recordUpdate struct {
-	lastApplied
-	// adopted: this program did not create the object, so that it keeps each value until its Service asks for another.
-	adopted bool
-}
-
-// newRecordUpdate starts from the record in the annotations.
-func newRecordUpdate(annotations resource.Labels) *recordUpdate {
-	record := lastAppliedOf(annotations)
-	return &recordUpdate{lastApplied: record, adopted: !record.created}
-}
-
 // addRecordChanges adds a line if the record loses entries: a wrong entry would later remove a value of others. Other
 // changes of the record alone do not cause a write: the deletion policy is compared elsewhere, and that there was a
 // security group only costs a list.
 func addRecordChanges(c *changes, from, to resource.Labels) {
 	before := lastAppliedOf(from).without(settingRetain).without(settingOwnGroup)
 	after := lastAppliedOf(to).without(settingRetain).without(settingOwnGroup)
-	for _, lost := range before.missingIn(after) {
-		*c = append(*c, fmt.Sprintf("the %s is no longer managed by this Service", lost))
+	lose := func(entry string) { *c = append(*c, fmt.Sprintf("the %s is no longer managed by this Service", entry)) }
+	for _, setting := range slices.Sorted(maps.Keys(before.applied)) {
+		if !after.has(setting) {
+			lose(setting)
+			continue
+		}
+		for _, value := range before.applied[setting] {
+			if !slices.Contains(after.applied[setting], value) {
+				lose(strings.TrimSuffix(setting, "s") + " " + value)
+			}
+		}
 	}
 }
 
@@ -121,35 +117,18 @@ func (r lastApplied) onDelete() string {
 	return onDeleteDelete
 }
 
-// missingIn returns the settings and values of this record that the other one lacks, sorted: "label team".
-func (r lastApplied) missingIn(other lastApplied) []string {
-	var found []string
-	for _, setting := range slices.Sorted(maps.Keys(r.applied)) {
-		if !other.has(setting) {
-			found = append(found, setting)
-			continue
-		}
-		for _, value := range r.applied[setting] {
-			if !slices.Contains(other.applied[setting], value) {
-				found = append(found, strings.TrimSuffix(setting, "s")+" "+value)
-			}
-		}
-	}
-	return found
-}
-
 // desiredValue returns the value that an object should have for a setting: the one that the Service asks for, else the
-// default. The observed value stays if the setting is not valid. It also stays if the object is adopted and the record
-// does not show that its Service asked for another one before.
-func desiredValue[T any](m *recordUpdate, setting string, asked annotation.Setting[T], observed T) T {
+// default. The observed value stays if the setting is not valid. It also stays if this program did not create the
+// object, and the record does not show that its Service asked for another one before.
+func desiredValue[T any](r *lastApplied, setting string, asked annotation.Setting[T], observed T) T {
 	switch {
 	case asked.Invalid:
 		return observed
-	case asked.Given && m.adopted:
-		m.lastApplied = m.with(setting)
-	case asked.Given || !m.adopted:
-	case m.has(setting):
-		m.lastApplied = m.without(setting)
+	case asked.Given && !r.created:
+		*r = r.with(setting)
+	case asked.Given || r.created:
+	case r.has(setting):
+		*r = r.without(setting)
 	default:
 		return observed
 	}

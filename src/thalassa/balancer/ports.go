@@ -18,25 +18,18 @@ const maxListeners = 100
 func (d desired) openablePorts(o Observed) ([]cloud.Port, error) {
 	var open []cloud.Port
 	var problems, unreadable []error
-	room := maxListeners
-	for _, port := range d.Ports {
-		if o.listener(port.Key) != nil {
-			open, room = append(open, port), room-1
-		}
-	}
 	refused := map[string]int{}
 	tooMany := 0
 	for _, port := range d.Ports {
 		switch {
 		case o.listener(port.Key) != nil:
+			open = append(open, port)
 		case len(d.blocked) > 0:
 			refused[d.blocked[0]]++
 		case d.ports[port.Key].sources.Invalid:
 			unreadable = append(unreadable,
 				fmt.Errorf("port %s is not opened, because the annotation about its allowed sources is not valid",
 					port.Key))
-		case room <= 0:
-			tooMany++
 		case len(d.Ports) > maxListeners:
 			tooMany++ // only the Service's owner can choose which of them to open
 		default:
@@ -59,15 +52,7 @@ func (d desired) openablePorts(o Observed) ([]cloud.Port, error) {
 	if len(unreadable) > 0 && len(problems) == len(unreadable) && d.failed == nil && d.missing == nil {
 		err = cloud.Reason{Err: err, Until: cloud.ServiceChanges} // no other reason keeps the ports closed
 	}
-	return inOrder(d.Ports, open), err
-}
-
-// inOrder returns the open ports in the order of all ports.
-func inOrder(all, open []cloud.Port) []cloud.Port {
-	if len(open) == len(all) {
-		return all
-	}
-	return slices.DeleteFunc(slices.Clone(all), func(port cloud.Port) bool { return !slices.Contains(open, port) })
+	return open, err
 }
 
 // blockedReasons returns why no further port is opened: the allowed sources would differ from what the Service asks

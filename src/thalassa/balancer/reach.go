@@ -21,19 +21,8 @@ func isInternal(balancer resource.LoadBalancer) bool {
 	if record := lastAppliedOf(balancer.Annotations); record.created {
 		return record.has(settingInternal)
 	}
-	if len(balancer.InternalAddresses) == 0 {
-		return false
-	}
-	inside := map[string]bool{}
-	for _, address := range balancer.InternalAddresses {
-		inside[address] = true
-	}
-	for _, address := range balancer.ExternalAddresses {
-		if !inside[address] {
-			return false
-		}
-	}
-	return true
+	return len(balancer.InternalAddresses) > 0 && !slices.ContainsFunc(balancer.ExternalAddresses,
+		func(address string) bool { return !slices.Contains(balancer.InternalAddresses, address) })
 }
 
 // usesInternalAddresses reports whether the Service publishes addresses of the VPC. If this program created the load
@@ -176,25 +165,29 @@ func (d desired) unmetNotices(service *corev1.Service, balancer resource.LoadBal
 		corev1.IPFamilyPolicySingleStack) != corev1.IPFamilyPolicyPreferDualStack
 	for _, family := range service.Spec.IPFamilies {
 		if d.created && required && !has(family) {
-			notices = append(notices, settingNotice(reasonUnsupported, fmt.Sprintf(textNoAddressOfFamily,
-				family, strings.Join(addresses, ", "), family, label.AnnotationPrefix)))
+			notices = append(notices, settingNotice(reasonUnsupported, textNoAddressOfFamily,
+				family, strings.Join(addresses, ", "), family, label.AnnotationPrefix))
 		}
 	}
 	if publish := d.annotations.publish.From(d.values); publish.Given && publish.Value == publishHostname &&
 		balancer.Hostname == "" {
-		notices = append(notices, settingNotice(reasonUnsupported, fmt.Sprintf(textNoHostname,
-			label.AnnotationPrefix)))
+		notices = append(notices, settingNotice(reasonUnsupported, textNoHostname, label.AnnotationPrefix))
 	}
 	return notices
 }
 
-// waitFor returns the wait for a load balancer that is not ready.
+// waitFor returns the wait for a load balancer that is not ready, or in whose place another one is needed.
 func waitFor(balancer resource.LoadBalancer) *cloud.Wait {
-	return &cloud.Wait{
+	wait := &cloud.Wait{
 		Object: balancer.ID, Name: kindBalancer + " " + balancer.Name, Status: balancer.Status,
 		Failed:  failed(balancer),
 		Message: fmt.Sprintf("load balancer %s is not ready yet, its status is %q", balancer.Name, balancer.Status),
 	}
+	if balancer.Deleting() {
+		wait.Deleting, wait.Slow, wait.Message = true, true, fmt.Sprintf("load balancer %s is being deleted; a new one "+
+			"can be created only when it is deleted", balancer.Name)
+	}
+	return wait
 }
 
 // failed reports whether the cloud has given up on the load balancer. Which word the cloud uses is not documented.

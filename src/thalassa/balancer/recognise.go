@@ -131,13 +131,12 @@ func (r *Recognition) Take(owned []resource.LoadBalancer) []resource.LoadBalance
 func (r Recognition) notices(balancer resource.LoadBalancer, owner resource.Labels) []cloud.Notice {
 	var notices []cloud.Notice
 	if !labelledFor(balancer.Labels, owner) && !balancer.Deleting() {
-		notices = append(notices, settingNotice(reasonLabelsLost, fmt.Sprintf(textLabelsLost,
-			balancer.Name, balancer.ID)))
+		notices = append(notices, settingNotice(reasonLabelsLost, textLabelsLost, balancer.Name, balancer.ID))
 	}
 	for _, other := range r {
 		if other.other == "" && !other.Deleting() {
-			notices = append(notices, settingNotice(reasonUncertain, fmt.Sprintf(textMayAlsoBelong,
-				other.Name, other.ID, other.why(), balancer.ID, other.ID)))
+			notices = append(notices, settingNotice(reasonUncertain, textMayAlsoBelong,
+				other.Name, other.ID, other.why(), balancer.ID, other.ID))
 		}
 	}
 	return notices

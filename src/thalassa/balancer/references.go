@@ -102,7 +102,7 @@ type resolution struct {
 // refuse records that a setting cannot be applied.
 func (r *resolution) refuse(reason, format string, values ...any) {
 	message := fmt.Sprintf(format, values...)
-	r.notices = append(r.notices, settingNotice(reason, message))
+	r.notices = append(r.notices, settingNotice(reason, "%s", message))
 	r.missing = errors.Join(r.missing, errors.New(message))
 }
 
@@ -144,8 +144,8 @@ func (r *resolution) resolveSubnet() {
 		r.subnet.Value = subnet.Object.ID
 		if balancer != nil && subnet.Object.ID != balancer.Subnet && isInternal(*balancer) {
 			r.subnet.Invalid = true
-			r.notices = append(r.notices, settingNotice(reasonImmutable, fmt.Sprintf(textInternalSubnet,
-				label.AnnotationPrefix, balancer.Subnet, asked.Value)))
+			r.notices = append(r.notices, settingNotice(reasonImmutable, textInternalSubnet,
+				label.AnnotationPrefix, balancer.Subnet, asked.Value))
 		}
 	}
 }
@@ -230,9 +230,8 @@ func (r *resolution) resolveReservedIP() {
 	case named.reference == "":
 		r.reservedIP.Given = false
 		if named.ignored {
-			r.notices = append(r.notices, settingNotice(reasonImmutable, fmt.Sprintf(textAddressNotApplied,
-				label.AnnotationPrefix,
-				named.address)))
+			r.notices = append(r.notices, settingNotice(reasonImmutable, textAddressNotApplied, label.AnnotationPrefix,
+				named.address))
 		}
 	default:
 		r.reservedIP.Given = asked.Given || asked.Value == ""

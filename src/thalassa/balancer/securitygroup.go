@@ -282,7 +282,7 @@ func (d desired) allowedSources(asked sources, listener *resource.Listener) []ne
 		return asked.Value
 	}
 	known, readable := sourcesOf(*listener)
-	if !readable || !asked.Invalid && d.recordUpdateOf(listener.Labels, listener.Annotations).has(settingSources) {
+	if !readable || !asked.Invalid && d.recordOf(listener.Labels, listener.Annotations).has(settingSources) {
 		return nil // the plan opens it
 	}
 	return known
@@ -317,8 +317,7 @@ func (d desired) pingNotices() []cloud.Notice {
 		d.annotations.icmpSources.From(d.values).Given {
 		return nil
 	}
-	return []cloud.Notice{settingNotice(reasonConflict, fmt.Sprintf(textPingsWithoutNetworks,
-		label.AnnotationPrefix))}
+	return []cloud.Notice{settingNotice(reasonConflict, textPingsWithoutNetworks, label.AnnotationPrefix)}
 }
 
 // securityGroup adds the write of the Service's security group, before the writes of everything that it permits.

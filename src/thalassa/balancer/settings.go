@@ -46,17 +46,16 @@ func (a annotations) read(service *corev1.Service) (settings, []cloud.Notice) {
 			notices = append(notices, foreignNotice(problem))
 			continue
 		}
-		notices = append(notices, settingNotice(reasonAnnotation, problemText(problem)))
+		notices = append(notices, settingNotice(reasonAnnotation, "%s", problemText(problem)))
 	}
 	var problem *annotation.Problem
 	if s.ranges, problem = rangesOf(service); problem != nil {
-		notices = append(notices, settingNotice(reasonAnnotation, problemText(*problem)))
+		notices = append(notices, settingNotice(reasonAnnotation, "%s", problemText(*problem)))
 	}
 	kind, internal := a.kind.From(values), a.internal.From(values)
 	s.internal = internalOf(kind, internal)
 	if contradicts(kind, internal) {
-		notices = append(notices, settingNotice(reasonConflict, fmt.Sprintf(textTypeConflict,
-			label.AnnotationPrefix)))
+		notices = append(notices, settingNotice(reasonConflict, textTypeConflict, label.AnnotationPrefix))
 	}
 	for i, port := range service.Spec.Ports {
 		of := s.portOf(ports[i])
@@ -127,8 +126,8 @@ func unsigned(s annotation.Setting[int]) annotation.Setting[uint32] {
 	return annotation.Setting[uint32]{Value: uint32(s.Value), Given: s.Given, Invalid: s.Invalid}
 }
 
-func settingNotice(reason, message string) cloud.Notice {
-	return cloud.Notice{Topic: cloud.Settings, Reason: reason, Message: message}
+func settingNotice(reason, format string, values ...any) cloud.Notice {
+	return cloud.Notice{Topic: cloud.Settings, Reason: reason, Message: fmt.Sprintf(format, values...)}
 }
 
 // appendOnce adds a notice unless it is there: several ports may have the same problem.

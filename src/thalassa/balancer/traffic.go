@@ -1,7 +1,6 @@
 package balancer
 
 import (
-	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -59,12 +58,12 @@ func (d desired) affinityNotices(service *corev1.Service, o Observed) []cloud.No
 		}
 	}
 	if len(named) > 0 {
-		notices = append(notices, settingNotice(reasonConflict, fmt.Sprintf(textAffinityPolicy,
-			label.AnnotationPrefix, strings.Join(named, ", "), policyOfAffinity)))
+		notices = append(notices, settingNotice(reasonConflict, textAffinityPolicy,
+			label.AnnotationPrefix, strings.Join(named, ", "), policyOfAffinity))
 	}
 	if len(kept) > 0 {
-		notices = append(notices, settingNotice(reasonUnsupported, fmt.Sprintf(textAffinityKept,
-			strings.Join(kept, ", "), label.AnnotationPrefix, policyOfAffinity)))
+		notices = append(notices, settingNotice(reasonUnsupported, textAffinityKept,
+			strings.Join(kept, ", "), label.AnnotationPrefix, policyOfAffinity))
 	}
 	return append(notices, affinityTimeoutNotices(service)...)
 }
@@ -76,7 +75,7 @@ func (d desired) policyOf(port cloud.Port, o Observed) string {
 	if group == nil {
 		return asked.Value
 	}
-	record := d.recordUpdateOf(group.Labels, group.Annotations)
+	record := d.recordOf(group.Labels, group.Annotations)
 	return desiredValue(record, d.annotations.policy.Name(), asked, group.Policy)
 }
 
@@ -88,8 +87,8 @@ func affinityTimeoutNotices(service *corev1.Service) []cloud.Notice {
 		*config.ClientIP.TimeoutSeconds == corev1.DefaultClientIPServiceAffinitySeconds {
 		return nil
 	}
-	return []cloud.Notice{settingNotice(reasonUnsupported, fmt.Sprintf(textAffinityTimeout,
-		*config.ClientIP.TimeoutSeconds, corev1.DefaultClientIPServiceAffinitySeconds))}
+	return []cloud.Notice{settingNotice(reasonUnsupported, textAffinityTimeout,
+		*config.ClientIP.TimeoutSeconds, corev1.DefaultClientIPServiceAffinitySeconds)}
 }
 
 // maxTargetsNotices describes that the number of targets is not limited although the Service asks for it.
@@ -98,8 +97,7 @@ func (d desired) maxTargetsNotices(service *corev1.Service) []cloud.Notice {
 	if !setting.Given || setting.Value == 0 || !helpers.RequestsOnlyLocalTraffic(service) {
 		return nil
 	}
-	return []cloud.Notice{settingNotice(reasonUnsupported, fmt.Sprintf(textMaxTargetsLocal,
-		label.AnnotationPrefix, nameMaxTargets))}
+	return []cloud.Notice{settingNotice(reasonUnsupported, textMaxTargetsLocal, label.AnnotationPrefix, nameMaxTargets)}
 }
 
 // listenerSetting is an annotation with a number that becomes one field of a listener. To add one, add it to
