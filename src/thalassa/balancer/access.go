@@ -2,7 +2,6 @@ package balancer
 
 import (
 	"cmp"
-	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/annotation"
+	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
@@ -123,15 +123,19 @@ func setSources(record *lastApplied, wanted sources, listener *resource.Listener
 	}
 }
 
-// keptSourcesText describes that a port accepts only some sources although its Service does not ask for that; "" if
-// this is not the case.
-func (d desired) keptSourcesText(wanted sources, port string, listener resource.Listener) string {
-	if wanted.Given || len(listener.AllowedSources) == 0 ||
-		d.recordOf(listener.Labels, listener.Annotations).has(settingSources) {
-		return ""
+// keptSourcesNotices describes the ports that accept only some sources although the Service does not ask for that.
+func (d desired) keptSourcesNotices(o Observed) []cloud.Notice {
+	var notices []cloud.Notice
+	for _, port := range d.Ports {
+		listener := o.listener(port.Key)
+		if listener == nil || len(listener.AllowedSources) == 0 || d.ports[port.Key].sources.Given ||
+			d.recordOf(listener.Labels, listener.Annotations).has(settingSources) {
+			continue
+		}
+		notices = append(notices, settingNotice(reasonSourcesKept, textSourcesKept, port.Key.String(),
+			sourcesText(listener.AllowedSources), label.AnnotationPrefix))
 	}
-	return fmt.Sprintf(textSourcesKept, port,
-		sourcesText(listener.AllowedSources), label.AnnotationPrefix)
+	return notices
 }
 
 // registerAccess adds the annotations about allowed sources and security groups.

@@ -38,7 +38,13 @@ func (r Request) Adopt(balancer resource.LoadBalancer, found bool) (cloud.Plan, 
 			"be adopted; give it the annotation %s=%s in the cloud",
 			label.AnnotationPrefix, id, annotationAdoptable, wanted)
 	}
-	return r.planAdoption(balancer), nil
+	to := balancer // later plans change everything but the labels
+	to.Labels = withLabels(balancer.Labels, r.labels)
+	to.Annotations = lastApplied{}.with(settingAdopted).mergedInto(balancer.Annotations)
+	delete(to.Annotations, annotationAdoptable) // the permission applies once, to this Service
+	diff := &difference{}
+	diff.add(cloud.Update, kindBalancer, balancer.Name, "it is adopted", UpdateLoadBalancer{From: balancer, To: to})
+	return diff.plan, nil
 }
 
 // GroupsWithoutLabels returns the identities of the target groups that listeners of the Service's load balancer use and
@@ -50,7 +56,7 @@ func (c Config) GroupsWithoutLabels(service *corev1.Service, o Observed) []strin
 	}
 	var groups []string
 	for _, listener := range balancer.Listeners {
-		if o.hasGroup(listener.TargetGroup) || slices.Contains(groups, listener.TargetGroup) {
+		if slices.Contains(o.GroupIDs(), listener.TargetGroup) || slices.Contains(groups, listener.TargetGroup) {
 			continue
 		}
 		if c.left(listener) || hasNameOf(service, listener.Name) || c.serves(service, listener) {
@@ -102,17 +108,6 @@ func usedByOthers(group resource.TargetGroup, balancer resource.LoadBalancer) bo
 			return listener.ID == id
 		})
 	})
-}
-
-// planAdoption returns the write that labels a load balancer as the Service's. Later plans change everything else.
-func (d desired) planAdoption(from resource.LoadBalancer) cloud.Plan {
-	to := from
-	to.Labels = withLabels(from.Labels, d.labels)
-	to.Annotations = lastApplied{}.with(settingAdopted).mergedInto(from.Annotations)
-	delete(to.Annotations, annotationAdoptable) // the permission applies once, to this Service
-	diff := &difference{}
-	diff.add(cloud.Update, kindBalancer, from.Name, "it is adopted", UpdateLoadBalancer{From: from, To: to})
-	return diff.plan
 }
 
 // unmanagedLabels returns the labels of an object without those that name its owner. The label that it is managed

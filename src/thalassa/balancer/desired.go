@@ -94,19 +94,6 @@ func (r Request) desire(in Input) (desired, []cloud.Notice) {
 	return d, append(notices, leftOutNotices(d.leavesOut(), r.config.VPC)...)
 }
 
-// keptSourcesNotices describes the ports that accept only some sources although the Service does not ask for that.
-func (d desired) keptSourcesNotices(o Observed) []cloud.Notice {
-	var notices []cloud.Notice
-	for _, port := range d.Ports {
-		if listener := o.listener(port.Key); listener != nil {
-			if text := d.keptSourcesText(d.ports[port.Key].sources, port.Key.String(), *listener); text != "" {
-				notices = append(notices, settingNotice(reasonSourcesKept, "%s", text))
-			}
-		}
-	}
-	return notices
-}
-
 // serve returns the desired state without terms of this cloud and without targets, with the ports that this cloud can
 // serve, and messages about the other ports.
 func serve(owner cloud.Owner, service *corev1.Service) (cloud.Desired, []string) {

@@ -196,7 +196,8 @@ func (d *difference) surplusListeners(balancer resource.LoadBalancer) {
 		}
 		remove := DeleteListener{LoadBalancer: balancer.ID, Listener: listener.ID}
 		at := slices.IndexFunc(d.observed.Groups, func(group resource.TargetGroup) bool {
-			return group.ID == listener.TargetGroup && !d.used[group.ID] && d.lacksLabels(group)
+			return group.ID == listener.TargetGroup && !d.used[group.ID] &&
+				!labelledFor(group.Labels, d.desired.labels)
 		})
 		if at >= 0 {
 			label := d.labelled(d.observed.Groups[at])

@@ -51,11 +51,7 @@ func (d *difference) newBalancer() resource.NewLoadBalancer {
 	case want.internal.Value:
 		to.record = to.record.with(settingInternal)
 	}
-	to.setLabels(want)
-	to.setProtection(want)
-	to.setDeletionPolicy(want)
-	to.setReservedIP(want)
-	to.setSecurityGroups(want, d.managed.identity())
+	to.set(want, d.managed.identity())
 	to.InstanceSize = want.annotations.instanceSize.From(want.values).Value
 	to.Annotations = to.record.mergedInto(nil)
 	return resource.NewLoadBalancer{LoadBalancer: to.LoadBalancer, Internal: want.internal.Value}
@@ -107,12 +103,8 @@ func (d *difference) desiredBalancer(from resource.LoadBalancer) balancerUpdate 
 	want := d.desired
 	to := balancerUpdate{LoadBalancer: from, record: lastAppliedOf(from.Annotations)}
 	to.Name = want.balancerName(from.Name)
-	to.setLabels(want)
 	to.setSubnet(want)
-	to.setProtection(want)
-	to.setDeletionPolicy(want)
-	to.setReservedIP(want)
-	to.setSecurityGroups(want, d.managed.identity())
+	to.set(want, d.managed.identity())
 	size := want.annotations.instanceSize.From(want.values)
 	if !size.Invalid && size.Value != "" {
 		to.InstanceSize = size.Value
@@ -150,6 +142,15 @@ func (d desired) balancerName(observed string) string {
 		return d.name
 	}
 	return observed
+}
+
+// set sets what new and existing load balancers have in common, given the identity of the Service's security group.
+func (u *balancerUpdate) set(d desired, managed string) {
+	u.setLabels(d)
+	u.setProtection(d)
+	u.setDeletionPolicy(d)
+	u.setReservedIP(d)
+	u.setSecurityGroups(d, managed)
 }
 
 // setLabels adds the labels that the Service asks for, and removes those that it asked for before.

@@ -77,7 +77,7 @@ const missingLabels = "labels of the Service are missing"
 func (d *difference) restoreGroupLabels(o Observed) {
 	const why = "it lost labels of the Service, which is being removed"
 	for _, from := range o.Groups {
-		if d.lacksLabels(from) {
+		if !labelledFor(from.Labels, d.desired.labels) { // or it is the previous Service's
 			d.add(cloud.Update, kindGroup, from.Name, why, d.labelled(from))
 		}
 	}
@@ -103,12 +103,6 @@ func (d *difference) labelled(from resource.TargetGroup) UpdateTargetGroup {
 func refusedText(kind, name, id string) string {
 	return fmt.Sprintf("%s %s (%s) remains in the cloud: it lost labels of this Service, and the cloud refused to set "+
 		"them again. Delete it there.", sentence(kind), name, id)
-}
-
-// lacksLabels reports whether a target group lost the Service's labels, or was that of the previous Service of an
-// adopted load balancer.
-func (d *difference) lacksLabels(group resource.TargetGroup) bool {
-	return !labelledFor(group.Labels, d.desired.labels)
 }
 
 // remainsText describes an object that stays in the cloud because a load balancer of others uses it. If the cloud

@@ -58,9 +58,6 @@ func byAge(a, b resource.LoadBalancer) int {
 	return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
 }
 
-// complete reports whether the security groups are known.
-func (o Observed) complete() bool { return o.GroupsError == nil }
-
 // securityGroup returns the security group that was created for the Service and is not being deleted; nil if there is
 // none.
 func (o Observed) securityGroup() *resource.SecurityGroup {
@@ -78,10 +75,6 @@ func (o Observed) listener(key cloud.Key) *resource.Listener {
 		return nil
 	}
 	return listenerOf(o.Balancers[0], key)
-}
-
-func (o Observed) hasGroup(id string) bool {
-	return slices.ContainsFunc(o.Groups, func(g resource.TargetGroup) bool { return g.ID == id })
 }
 
 // HasBalancer reports whether a load balancer with the identity is the Service's.

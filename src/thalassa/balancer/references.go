@@ -99,18 +99,19 @@ type resolution struct {
 	notices []cloud.Notice
 }
 
-// refuse records that a setting cannot be applied.
-func (r *resolution) refuse(reason, format string, values ...any) {
+// refuse records that a setting cannot be applied, which makes it invalid.
+func (r *resolution) refuse(invalid *bool, reason, format string, values ...any) {
+	*invalid = true
 	message := fmt.Sprintf(format, values...)
 	r.notices = append(r.notices, settingNotice(reason, "%s", message))
 	r.missing = errors.Join(r.missing, errors.New(message))
 }
 
-// fail records that a lookup failed.
-func (r *resolution) fail(name string, err error) {
+// fail records that the lookup for a setting failed, which makes it invalid.
+func (r *resolution) fail(invalid *bool, name string, err error) {
+	*invalid = true
 	r.failed = errors.Join(r.failed, fmt.Errorf("looking up what annotation %s%s names: %w", label.AnnotationPrefix,
-		name,
-		err))
+		name, err))
 }
 
 // resolveSubnet finds the subnet that the Service names; if it names none, that of the cluster, if it is needed.
@@ -134,11 +135,9 @@ func (r *resolution) resolveSubnet() {
 	balancer, subnet := r.observed.Balancer(), r.found.Subnet
 	switch {
 	case subnet.Err != nil:
-		r.subnet.Invalid = true
-		r.fail(settingSubnet, subnet.Err)
+		r.fail(&r.subnet.Invalid, settingSubnet, subnet.Err)
 	case !subnet.Found:
-		r.subnet.Invalid = true
-		r.refuse(reasonUnknownSubnet, textUnknownSubnet, label.AnnotationPrefix,
+		r.refuse(&r.subnet.Invalid, reasonUnknownSubnet, textUnknownSubnet, label.AnnotationPrefix,
 			r.config.VPC, asked.Value, subnetNames(r.found.Subnets))
 	default:
 		r.subnet.Value = subnet.Object.ID
@@ -161,11 +160,10 @@ func (r *resolution) resolveGroups() {
 		group := r.found.SecurityGroups[ref]
 		switch {
 		case group.Err != nil:
-			r.groups.Invalid = true
-			r.fail(settingGroups, group.Err)
+			r.fail(&r.groups.Invalid, settingGroups, group.Err)
 		case !group.Found:
-			r.groups.Invalid = true
-			r.refuse(reasonUnknownGroup, textUnknownGroup, label.AnnotationPrefix, r.config.VPC, ref, r.knownGroups())
+			r.refuse(&r.groups.Invalid, reasonUnknownGroup, textUnknownGroup, label.AnnotationPrefix, r.config.VPC,
+				ref, r.knownGroups())
 		default:
 			r.groups.Value = append(r.groups.Value, group.Object.ID)
 		}
@@ -225,8 +223,8 @@ func (r *resolution) resolveReservedIP() {
 		r.missing = errors.Join(r.missing, fmt.Errorf("annotation %sreserved-ip cannot be read",
 			label.AnnotationPrefix))
 	case named.illegible:
-		r.reservedIP = annotation.Setting[string]{Given: true, Invalid: true}
-		r.refuse(reasonUnknownIP, textNoIP, named.address)
+		r.reservedIP.Given = true
+		r.refuse(&r.reservedIP.Invalid, reasonUnknownIP, textNoIP, named.address)
 	case named.reference == "":
 		r.reservedIP.Given = false
 		if named.ignored {
@@ -243,11 +241,10 @@ func (r *resolution) resolveReservedIP() {
 func (r *resolution) findReservedIP(named namedAddress) {
 	switch ip := r.found.ReservedIP; {
 	case ip.Err != nil:
-		r.reservedIP.Invalid = true
-		r.fail(settingReservedIP, ip.Err)
+		r.fail(&r.reservedIP.Invalid, settingReservedIP, ip.Err)
 	case !ip.Found:
-		r.reservedIP.Invalid = true
-		r.refuse(reasonUnknownIP, textUnknownIP, named.field, cmp.Or(r.found.Region, "of the VPC"), named.reference)
+		r.refuse(&r.reservedIP.Invalid, reasonUnknownIP, textUnknownIP, named.field,
+			cmp.Or(r.found.Region, "of the VPC"), named.reference)
 	default:
 		r.useReservedIP(ip.Object, named.field, named.address)
 	}
@@ -269,16 +266,13 @@ func (r *resolution) useReservedIP(ip resource.ReservedIP, field, address string
 	})
 	switch r.reservedIP.Value = ip.ID; {
 	case differs:
-		r.reservedIP.Invalid = true
-		r.refuse(reasonConflict, textTwoAddresses, field,
+		r.refuse(&r.reservedIP.Invalid, reasonConflict, textTwoAddresses, field,
 			ip.ID, addressText(ip), address)
 	case balancer != nil && isInternal(*balancer) && ip.AttachedTo != balancer.ID, balancer == nil &&
 		r.internal.Value && !r.internal.Invalid:
-		r.reservedIP.Invalid = true
-		r.refuse(reasonUnsupported, textInternalReservedIP, field)
+		r.refuse(&r.reservedIP.Invalid, reasonUnsupported, textInternalReservedIP, field)
 	case ip.AttachedTo != "" && !own:
-		r.reservedIP.Invalid = true
-		r.refuse(reasonInUse, textInUse, field, ip.ID, addressText(ip), ip.AttachedTo)
+		r.refuse(&r.reservedIP.Invalid, reasonInUse, textInUse, field, ip.ID, addressText(ip), ip.AttachedTo)
 	}
 }
 

@@ -21,8 +21,6 @@ const (
 	firstICMPPriority, lastICMPPriority = 190, 199
 	// Ports of a rule are 1 to 65534.
 	firstRulePort, lastRulePort = 1, 65534
-	// maxGroupName is the longest name that the API documents.
-	maxGroupName = 16
 )
 
 // everywhere are the sources of a port without allowed sources.
@@ -30,14 +28,11 @@ func everywhere() []netip.Prefix {
 	return []netip.Prefix{netip.PrefixFrom(netip.IPv4Unspecified(), 0), netip.PrefixFrom(netip.IPv6Unspecified(), 0)}
 }
 
-// groupName is the name of a Service's security group. It contains a hash, because names of Services are longer, and
-// Services of two namespaces may have the same name.
-func groupName(uid string) string { return ("k8s-" + shortHash(uid))[:maxGroupName] }
-
-// shortHash distinguishes Services in names.
-func shortHash(uid string) string {
+// groupName is the name of a Service's security group, with the 16 letters that the API documents as the most. It
+// contains a hash, because names of Services are longer, and Services of two namespaces may have the same name.
+func groupName(uid string) string {
 	sum := sha256.Sum256([]byte(uid))
-	return hex.EncodeToString(sum[:6])
+	return "k8s-" + hex.EncodeToString(sum[:6])
 }
 
 // opening is a range of ports that some networks may reach.
@@ -198,7 +193,7 @@ func (m *managedGroup) identity() string {
 func newManagedGroup(d desired, o Observed) (*managedGroup, error) {
 	asked, existing := d.annotations.createSecurityGroup.From(d.values), o.securityGroup()
 	switch {
-	case !o.complete(): // a security group may exist
+	case o.GroupsError != nil: // a security group may exist
 		return nil, nil
 	case asked.Invalid && existing != nil:
 		return &managedGroup{group: existing, to: *existing}, nil
@@ -345,7 +340,7 @@ func (d *difference) securityGroup() {
 // any more.
 func (d *difference) surplusSecurityGroups(o Observed) {
 	for _, group := range o.SecurityGroups {
-		if !o.complete() || group.ID == d.managed.identity() || group.ID != d.desired.unmanaged &&
+		if o.GroupsError != nil || group.ID == d.managed.identity() || group.ID != d.desired.unmanaged &&
 			!lastAppliedOf(group.Annotations).created {
 			continue
 		}
