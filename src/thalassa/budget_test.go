@@ -11,22 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/budget"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 )
-
-// within fails the test when a figure is not within its budget.
-func (t *servicesCluster) within(name string, figure float64) {
-	t.Helper()
-	b, err := budget.Named(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !b.Kept(figure) {
-		t.Errorf("%s (%s): %s %s, at most %s; calls %v, events %v", b.Name, b.Work, budget.Format(figure), b.Unit,
-			budget.Format(b.Limit), t.emulator.Counters(), t.reported.seen())
-	}
-}
 
 // forget begins to count anew.
 func (t *servicesCluster) forget() {

@@ -161,20 +161,6 @@ func (c clients) ConfigOrDie(string) *rest.Config             { return nil }
 func (c clients) Client(string) (kubernetes.Interface, error) { return c.Interface, c.err }
 func (c clients) ClientOrDie(string) kubernetes.Interface     { return c.Interface }
 
-func TestDrainStopsBetweenTwoWrites(t *testing.T) {
-	l := newLab(t, emulator.Config{})
-	if err := l.cloud.Drain(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := l.ensure(service("web", 80), l.nodes("a")); err == nil ||
-		!strings.Contains(err.Error(), "shutting down") {
-		t.Errorf("a sync after Drain = %v, want a refusal", err)
-	}
-	if left := l.leftovers(); len(left) > 0 {
-		t.Errorf("created after Drain: %v", left)
-	}
-}
-
 // TestDrainDuringASlowWrite: the write that was sent is finished and its plan goes no further; the next process
 // finishes it.
 func TestDrainDuringASlowWrite(t *testing.T) {

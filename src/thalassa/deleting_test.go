@@ -40,25 +40,6 @@ func (l *lab) syncing(web *corev1.Service, nodes []*corev1.Node) <-chan error {
 	return done
 }
 
-// TestDeletionByOthersIsFollowed: one that is under way when the Service is synced is looked at again within seconds,
-// not when what is known of the cloud has become too old.
-func TestDeletionByOthersIsFollowed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const deletion = 10 * time.Second
-		l := newLab(t, emulator.Config{Delays: emulator.Delays{LoadbalancerDelete: deletion}})
-		nodes, web := l.nodes("a"), service("web", 80)
-		l.settle(web, nodes)
-		<-time.After(2 * time.Minute) // what was just created may be missing in lists
-		began := time.Now()
-		l.deleteByHand()
-		l.restart()
-		l.settle(web, nodes)
-		if at := l.creations(); len(at) != 1 || at[0].Sub(began) > deletion+noticed {
-			t.Errorf("created at %v; want one within %s after %v", at, deletion+noticed, began)
-		}
-	})
-}
-
 // TestFailedOneIsDeletedAsAdvised by the event about it: a new one is then created automatically.
 func TestFailedOneIsDeletedAsAdvised(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -10,23 +10,6 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 )
 
-// TestUpdatingServes: a load balancer that is being changed keeps its addresses, and is not reported to be slow.
-func TestUpdatingServes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t, emulator.Config{Delays: emulator.Delays{LoadbalancerUpdate: 10 * time.Second}})
-		web, nodes := service("web", 80), l.nodes("a")
-		l.settle(web, nodes)
-		<-time.After(time.Hour)
-		web.Spec.Ports[0].Port = 81
-		if status, err := l.ensure(web, nodes); err != nil || len(status.Ingress) != 1 {
-			t.Errorf("while it is being changed: %v, %v", status, err)
-		}
-		if event := l.nextEvent(); event != "" {
-			t.Errorf("event %q", event)
-		}
-	})
-}
-
 // TestLabelFiltersThatLag for longer than anybody waits: nothing is made twice, and nothing leaks.
 func TestLabelFiltersThatLag(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

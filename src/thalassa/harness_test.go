@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/tools/record"
 
+	"github.com/thalassa-cloud/thalassa-ccm/src/budget"
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/conformance"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
@@ -129,6 +130,11 @@ func service(name string, ports ...int32) *corev1.Service {
 	return s
 }
 
+// named is a Node with a name and a provider ID.
+func named(name, providerID string) *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{ProviderID: providerID}}
+}
+
 // seconds is a duration of the configuration.
 func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
 
@@ -188,6 +194,20 @@ func (l *lab) calls() int {
 		total += count
 	}
 	return total
+}
+
+// within fails the test when a figure is not within its budget.
+func (l *lab) within(name string, figure float64) {
+	l.Helper()
+	b, err := budget.Named(name)
+	if err != nil {
+		l.Fatal(err)
+	}
+	l.Logf("%s: %s %s", name, budget.Format(figure), b.Unit)
+	if !b.Kept(figure) {
+		l.Errorf("%s (%s): %s %s, at most %s; calls %v", b.Name, b.Work, budget.Format(figure), b.Unit,
+			budget.Format(b.Limit), l.emulator.Counters())
+	}
 }
 
 // api is the official client, for looking at the cloud without the provider.

@@ -211,24 +211,3 @@ func (o office) expect(w want) {
 
 // cut is the beginning of a text.
 func cut(text string) string { return text[:min(len(text), 1000)] }
-
-// TestRecreatedServiceWithoutFinalizer: of the Service that had the name before, nothing is left, and the new one is
-// served.
-func TestRecreatedServiceWithoutFinalizer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t, emulator.Config{Delays: emulator.Delays{LoadbalancerDelete: 10 * time.Second}})
-		web := service("web", 80, 443)
-		o := l.office(web)
-		if err := o.cluster.Replace(anew(web)); err != nil {
-			t.Fatal(err)
-		}
-		<-time.After(5 * time.Minute)
-		o.expect(want{true, 2, "", "", first(nil)})
-		if err := o.unmet(); err != nil || len(l.leftovers()) != 3 {
-			t.Errorf("%v; the cloud has %q", err, l.leftovers())
-		}
-		if left := o.cluster.Services(); len(left) != 1 || left[0].UID == web.UID {
-			t.Errorf("Services %v", left)
-		}
-	})
-}

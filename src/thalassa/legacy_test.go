@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/thalassa-cloud/client-go/iaas"
 	corev1 "k8s.io/api/core/v1"
@@ -111,29 +110,6 @@ func annotated(pairs ...string) func(*corev1.Service) {
 			s.Annotations[label.AnnotationPrefix+pair[0]] = pair[1]
 		}
 	}
-}
-
-// TestTakeoverIsComplete: whatever was taken over follows its Service, keeps its address, and goes with it.
-func TestTakeoverIsComplete(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t, emulator.Config{})
-		nodes, web := l.nodes("a", "b"), service("web", 80, 443)
-		l.plant(legacyOf(web, nil), nodes)
-		before := l.balancer()
-		web.Spec.Ports[0].NodePort = 31000
-		status := l.settle(web, append(nodes, l.nodes("c")...))
-		if after := l.balancer(); after.Identity != before.Identity ||
-			status.Ingress[0].IP != before.ExternalIpAddresses[0] {
-			t.Errorf("load balancer %s with %v, want %s as before", after.Identity, status.Ingress, before.Identity)
-		}
-		if writes := l.writes(); len(writes) != 3 {
-			t.Errorf("writes = %v; want one for the node port, and one a target group for the node", writes)
-		}
-		l.remove(web)
-		if left := l.leftovers(); len(left) > 0 {
-			t.Errorf("left in the cloud: %v", left)
-		}
-	})
 }
 
 // TestTakeoverOfALeak: when its additional labels change, the existing CCM does not find its target groups any more,

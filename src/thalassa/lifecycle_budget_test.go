@@ -10,23 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/budget"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/providerid"
 )
-
-// within fails the test when a figure is not within its budget.
-func (r *lifecycleCluster) within(name string, figure float64) {
-	r.Helper()
-	b, err := budget.Named(name)
-	if err != nil {
-		r.Fatal(err)
-	}
-	if !b.Kept(figure) {
-		r.Errorf("%s (%s): %s %s, at most %s; calls %v, events %q", b.Name, b.Work, budget.Format(figure), b.Unit,
-			budget.Format(b.Limit), r.emulator.Counters(), r.events())
-	}
-}
 
 // spent lets so much time pass, and returns the calls of the cloud and the writes to Kubernetes meanwhile.
 func (r *lifecycleCluster) spent(during time.Duration) (calls, writes float64) {

@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	cloudproviderapi "k8s.io/cloud-provider/api"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
@@ -210,35 +209,6 @@ func suffer(t *testing.T, m failureMode, silent []string) {
 	r.act(r.emulator.DeleteMachine("b"))
 	r.pass(r.lifeLimit())
 	r.want("nodes when a server is really deleted", r.names(), "a c d"+m.more)
-}
-
-// TestServerStoppedAndDeleted: one that is shut down is not gone, and one that was deleted is not only shut down.
-func TestServerStoppedAndDeleted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newLifecycleCluster(t, emulator.Config{Delays: emulator.Delays{MachineDelete: 10 * time.Minute}}, "a", "b")
-		tainted := func() bool {
-			for _, taint := range r.cluster.Nodes()[1].Spec.Taints {
-				if taint.Key == cloudproviderapi.TaintNodeShutdown && taint.Effect == corev1.TaintEffectNoSchedule {
-					return true
-				}
-			}
-			return false
-		}
-		r.act(r.emulator.StopMachine("b"))
-		r.report("b", corev1.ConditionUnknown)
-		r.pass(time.Hour)
-		r.want("nodes with one that is stopped", r.names(), "a b")
-		r.want("tainted", tainted(), true)
-		r.act(r.emulator.StartMachine("b"))
-		r.pass(r.lifeLimit())
-		r.want("tainted, running", tainted(), false)
-		r.act(r.emulator.DeleteMachine("b"))
-		r.pass(9 * time.Minute)
-		r.want("nodes while it is being deleted", r.names(), "a b")
-		r.want("tainted meanwhile", tainted(), true)
-		r.pass(time.Minute + r.lifeLimit())
-		r.want("nodes in the end", r.names(), "a")
-	})
 }
 
 // TestServerReplaced under the same name: its kubelet uses the node of the old one, so that stays, also while the

@@ -14,7 +14,6 @@ import (
 	"k8s.io/client-go/informers"
 	cloudproviderapi "k8s.io/cloud-provider/api"
 
-	"github.com/thalassa-cloud/thalassa-ccm/src/budget"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/node"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/service/cluster"
 	"github.com/thalassa-cloud/thalassa-ccm/src/controller/workerpool/workerpooltest"
@@ -149,20 +148,6 @@ func (h *nodesCluster) count() {
 	h.emulator.ResetCounters()
 	h.patches.Store(0)
 	h.events()
-}
-
-// within fails the test when a figure is not within its budget.
-func (h *nodesCluster) within(name string, figure float64) {
-	h.Helper()
-	b, err := budget.Named(name)
-	if err != nil {
-		h.Fatal(err)
-	}
-	h.Logf("%s: %s %s", name, budget.Format(figure), b.Unit)
-	if !b.Kept(figure) {
-		h.Errorf("%s (%s): %s %s, at most %s; calls %v", b.Name, b.Work, budget.Format(figure), b.Unit,
-			budget.Format(b.Limit), h.emulator.Counters())
-	}
 }
 
 // spent are the calls since, without the token's.

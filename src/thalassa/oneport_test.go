@@ -24,7 +24,7 @@ const onePortVariable = "ONE_PORT"
 
 // The most that may run for one port.
 const (
-	mostFunctions = 412
+	mostFunctions = 401
 	mostFiles     = 85
 	mostPackages  = 15
 )

@@ -1,9 +1,6 @@
 package thalassa
 
 import (
-	"encoding/json"
-	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -11,8 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
-	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
-	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/balancer"
 )
 
 // compare returns how a Service differs, which is the same twice.
@@ -34,39 +29,6 @@ func (l *lab) compare(s *corev1.Service, targets cloud.Targets) cloud.Comparison
 		l.Fatalf("the Service was changed (-before +after):\n%s", diff)
 	}
 	return found
-}
-
-// TestPlaceholders: a plan names what does not exist yet, and the executor knows it once it does.
-func TestPlaceholders(t *testing.T) {
-	l := newLab(t, emulator.Config{})
-	web := service("web", 80)
-	annotated("create-security-group", "true")(web)
-	plan := l.compare(web, cloud.ChooseTargets(l.nodes("a"), identify)).Plan
-	create, found := plan[len(plan)-1].Object.(balancer.CreateLoadBalancer)
-	if !found {
-		t.Fatalf("the last operation is %s, want the creation of the load balancer", plan[len(plan)-1])
-	}
-	if got, want := create.LoadBalancer.Listeners[0].TargetGroup, "new target group a0a1b2c3dweb-p80"; got != want {
-		t.Errorf("the listener leads to %q, want %q", got, want)
-	}
-	groups := []string{"new security group k8s-ad3a61bc3735"}
-	if got, want := create.LoadBalancer.SecurityGroups, groups; !slices.Equal(got, want) {
-		t.Errorf("the security groups are %q, want %q", got, want)
-	}
-	_, err := l.cloud.balancers.Apply(t.Context(), web, plan[len(plan)-1:])
-	if err == nil || !strings.Contains(err.Error(), "was not created") {
-		t.Errorf("without what it refers to the creation ends with %v, want an error", err)
-	}
-	if _, err := l.cloud.balancers.Apply(t.Context(), web, cloud.Plan{{Verb: cloud.Create}}); err == nil {
-		t.Error("an operation without an object succeeds")
-	}
-	if _, err := l.cloud.balancers.Apply(t.Context(), web, plan); err != nil {
-		t.Fatal(err)
-	}
-	balancer := l.only()
-	if text, _ := json.Marshal(balancer); strings.Contains(string(text), "new ") {
-		t.Errorf("the cloud has a placeholder: %s", text)
-	}
 }
 
 // TestLookBeforeUpdate: what somebody changes between a plan and its writes stays, and is not written over with old

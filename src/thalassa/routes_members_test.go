@@ -1,7 +1,6 @@
 package thalassa
 
 import (
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -10,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
-	"github.com/thalassa-cloud/thalassa-ccm/src/emulator/fault"
 )
 
 // claims lets a Node say that it has an address.
@@ -124,33 +122,4 @@ func (l *land) machine(node string) string {
 	}
 	l.Fatalf("no machine %s", node)
 	return ""
-}
-
-// TestMachinesCannotBeListed: their addresses are taken to be as they were, and nodes that come are waited for.
-func TestMachinesCannotBeListed(t *testing.T) {
-	for name, effect := range map[string]fault.Effect{
-		"refused": {Kind: fault.Refuse, Status: http.StatusForbidden}, "partial": {Kind: fault.Partial},
-		"empty": {Kind: fault.Empty},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inLand(t, emulator.Switches{}, func(l *land) {
-				a := l.join("a", "10.244.1.0/24")
-				b := l.join("b", "10.244.2.0/24")
-				l.begin()
-				both := "10.244.1.0/24 by " + a[0] + ", 10.244.2.0/24 by " + b[0]
-				l.disturb("GET /v1/machines", 0, effect)
-				l.wait(2 * time.Minute)
-				l.loses(mainTable, "10.244.2.0/24")
-				l.wait(2 * aPeriod)
-				l.is("routes", l.has(mainTable), both)
-				l.is("condition", l.condition("b"), routeCreated)
-				l.is("events", l.events(), "RouteRestored")
-				l.emulator.ClearFaults()
-				l.wait(aPeriod)
-				c := l.join("c", "10.244.3.0/24")
-				l.wait(3 * time.Second)
-				l.is("routes with another", l.has(mainTable), both+", 10.244.3.0/24 by "+c[0])
-			})
-		})
-	}
 }

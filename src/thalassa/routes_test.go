@@ -87,28 +87,6 @@ func TestDriftSoonAfter(t *testing.T) {
 	})
 }
 
-// TestRoutesCost one list for each look, and one write for each route. The list of machines is the one that the
-// controllers of nodes read.
-func TestRoutesCost(t *testing.T) {
-	t.Parallel()
-	inLand(t, emulator.Switches{}, func(l *land) {
-		l.join("first", "10.244.0.0/24")
-		l.begin()
-		l.wait(time.Minute)
-		l.counted()
-		const many = 200
-		for i := range many {
-			l.join(fmt.Sprintf("n%d", i), fmt.Sprintf("10.244.%d.0/24", i+1))
-		}
-		l.counted()
-		l.wait(10 * time.Second)
-		l.is("calls when many join at once", l.counted(),
-			fmt.Sprintf("GET /v1/machines 1, POST /v1/route-tables/{id}/routes %d", many))
-		l.wait(time.Hour - 70*time.Second)
-		l.is("calls of a quiet hour", l.counted(), "GET /v1/machines 12, GET /v1/route-tables 12")
-	})
-}
-
 // TestStart costs a list, and one more call for each table as long as there is no route at all: then the list may be
 // one without routes.
 func TestStart(t *testing.T) {
@@ -307,14 +285,6 @@ func TestNodesWithoutMachines(t *testing.T) {
 		l.is("routes of the other", l.has(mainTable), "10.244.1.0/24 by "+a[0]+", 10.244.2.0/24 by "+b[0])
 		l.is("events", l.events(), "")
 	})
-}
-
-// TestRoutesAreOff unless asked for.
-func TestRoutesAreOff(t *testing.T) {
-	l := newLab(t, emulator.Config{})
-	if l.cloud.Offer().Routes != nil {
-		l.Error("routes are on without being asked for")
-	}
 }
 
 // TestAbandonedRoute: the route of a Node that was deleted while no process ran leads to the Node that has its network

@@ -29,55 +29,6 @@ func (l *lab) balancer() iaas.VpcLoadbalancer {
 	return balancers[0]
 }
 
-// TestUpdatesRepeatWhatIsNotOurs: the API replaces objects as a whole, so what we do not decide about must be sent
-// back.
-func TestUpdatesRepeatWhatIsNotOurs(t *testing.T) {
-	l := newLab(t, emulator.Config{})
-	nodes, web := l.nodes("a"), service("web", 80)
-	l.settle(web, nodes)
-	listener, group := l.balancer().LoadbalancerListeners[0], l.group()
-	_, err := l.api().UpdateListener(t.Context(), l.balancer().Identity, listener.Identity, iaas.UpdateListener{
-		Name: listener.Name, Description: "mine", Labels: listener.Labels, Annotations: iaas.Annotations{"note": "x"},
-		Port:     listener.Port,
-		Protocol: listener.Protocol, TargetGroup: group.Identity, AllowedSources: []string{"10.0.0.0/8"},
-		MaxConnections: listener.MaxConnections, ConnectionIdleTimeout: listener.ConnectionIdleTimeout,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = l.api().UpdateLoadbalancer(t.Context(), l.balancer().Identity, iaas.UpdateLoadbalancer{
-		Name: l.balancer().Name, Description: "mine", Annotations: iaas.Annotations{"note": "y"},
-		DeleteProtection: true,
-		Labels:           l.withoutLabel(l.balancer().Labels, label.ServiceNamespace),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.restart()
-	web.Annotations[label.AnnotationPrefix+"idle-connection-timeout"] = "77"
-	l.settle(web, nodes)
-
-	got := l.balancer().LoadbalancerListeners[0]
-	if *got.ConnectionIdleTimeout != 77 || !slices.Equal(got.AllowedSources, []string{"10.0.0.0/8"}) ||
-		got.Description != "mine" || got.Annotations["note"] != "x" {
-		t.Errorf("listener = %+v; want the new timeout and everything else as it was", got)
-	}
-	if b := l.balancer(); !b.DeleteProtection || b.Description != "mine" || b.Annotations["note"] != "y" ||
-		b.Labels[label.ServiceNamespace] != "shop" {
-		t.Errorf("load balancer = %+v; want its label back and everything else as it was", b)
-	}
-}
-
-func (l *lab) withoutLabel(labels iaas.Labels, key string) iaas.Labels {
-	left := iaas.Labels{"mine": "too"}
-	for k, v := range labels {
-		if k != key {
-			left[k] = v
-		}
-	}
-	return left
-}
-
 func TestAdditionalLabels(t *testing.T) {
 	l := newLab(t, emulator.Config{})
 	l.config.AdditionalLabels = map[string]string{"team": "shop", label.Cluster: "somebody-else"}
@@ -234,38 +185,9 @@ func TestDeletedByOthersMeanwhile(t *testing.T) {
 	})
 }
 
-func TestProjectIsHandedOn(t *testing.T) {
-	seed := emulator.DefaultSeed()
-	owner := &seed.Organisations[0]
-	owner.Projects, owner.VPCs = []emulator.ProjectSeed{{Identity: "p-1", Name: "one", VPCs: owner.VPCs}}, nil
-	l := newLab(t, emulator.Config{Seed: seed})
-	var project string
-	good := l.network
-	l.network = roundTrip(func(request *http.Request) (*http.Response, error) {
-		project = request.Header.Get("X-Project-Identity")
-		return good.RoundTrip(request)
-	})
-	l.config.Project = "p-1"
-	l.restart()
-	l.settle(service("web", 80), l.nodes("a"))
-	if project != "p-1" {
-		t.Errorf("project header = %q, want p-1", project)
-	}
-}
-
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (r roundTrip) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
-
-func TestPendingAsksForLoadBalancersOnly(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t, emulator.Config{Delays: emulator.Delays{LoadbalancerCreate: 2 * time.Minute}})
-		l.settle(service("web", 80), l.nodes("a"))
-		if lists := l.emulator.Counters()["GET /v1/loadbalancer-target-groups"]; lists > 2 {
-			t.Errorf("waiting two minutes for one load balancer listed all target groups %d times", lists)
-		}
-	})
-}
 
 // TestTakeoverByTheController: the service controller of a cluster that the existing CCM served until now writes
 // nothing to the cloud, gives nobody another address, and tells nobody anything.

@@ -18,8 +18,6 @@ type tierSizes struct {
 	lifecycleNodes int
 	// subsetNodes is how many nodes join and leave, one after the other, while load balancers have few targets.
 	subsetNodes int
-	// refusedNodes is how many nodes wait for routes that the cloud refuses.
-	refusedNodes int
 	// failureTime is how long the cloud fails while a Node must not be removed.
 	failureTime time.Duration
 	// faultShare is how many faults there are for each that a fault test tries: with 1, every call of every story
@@ -34,8 +32,8 @@ type tierSizes struct {
 
 func tierSize() tierSizes {
 	return tier.Pick(
-		tierSizes{largeSize: 100, lifecycleNodes: 1000, subsetNodes: 5, refusedNodes: 20,
+		tierSizes{largeSize: 100, lifecycleNodes: 1000, subsetNodes: 5,
 			failureTime: 20 * time.Minute, faultShare: 32, someLives: 1, routeLives: 2},
-		tierSizes{largeSize: 1000, lifecycleNodes: 10000, subsetNodes: 25, refusedNodes: 100,
+		tierSizes{largeSize: 1000, lifecycleNodes: 10000, subsetNodes: 25,
 			failureTime: 2 * time.Hour, faultShare: 1, someLives: 8, routeLives: 30})
 }

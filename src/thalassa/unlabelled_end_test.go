@@ -118,33 +118,6 @@ func TestDeletionWhenLabelsStay(t *testing.T) {
 	})
 }
 
-// TestWhatIsLeftIsSaidAsItIs: a Service was to keep its load balancer, and is not any more before that was written. The
-// event names what is left in the end, and nothing of before.
-func TestWhatIsLeftIsSaidAsItIs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t, emulator.Config{})
-		web, _ := l.labelled(true)
-		l.twin()
-		l.restart()
-		l.refuse("PUT *", 1, http.StatusBadRequest)
-		annotated("on-delete", onDeleteKeep)(web)
-		if err := l.library.EnsureLoadBalancerDeleted(t.Context(), "test", web); err == nil {
-			t.Fatal("no error, want the refusal")
-		}
-		delete(web.Annotations, label.AnnotationPrefix+"on-delete")
-		for _, balancer := range l.list("/v1/loadbalancers") {
-			if balancer.Name == "other" {
-				l.request(http.MethodDelete, "/v1/loadbalancers/"+balancer.Identity, nil)
-			}
-		}
-		<-time.After(10 * time.Minute)
-		l.remove(web)
-		if reported := l.eventsAbout("LoadBalancerLeft"); len(reported) > 0 || len(l.leftovers()) > 0 {
-			t.Errorf("reported %q, left %v; want nothing", reported, l.leftovers())
-		}
-	})
-}
-
 // TestOrphanWithoutLabels: a load balancer lost its labels, and then its Service was gone. It is reported with the
 // target groups that it leads to, and nothing of it is deleted. One whose Service is there is not reported.
 func TestOrphanWithoutLabels(t *testing.T) {

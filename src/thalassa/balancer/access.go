@@ -62,9 +62,9 @@ func ordered(prefixes []netip.Prefix) []netip.Prefix {
 	return slices.Compact(prefixes)
 }
 
-// sourcesOf reads a listener's allowed sources; known is false if one of them cannot be parsed.
-func sourcesOf(listener resource.Listener) (found []netip.Prefix, known bool) {
-	for _, text := range listener.AllowedSources {
+// sourcesOf reads allowed sources of a listener; known is false if one of them cannot be parsed.
+func sourcesOf(texts []string) (found []netip.Prefix, known bool) {
+	for _, text := range texts {
 		prefix, err := netip.ParsePrefix(text)
 		if err != nil {
 			address, err := netip.ParseAddr(text)
@@ -80,8 +80,8 @@ func sourcesOf(listener resource.Listener) (found []netip.Prefix, known bool) {
 
 // narrows reports whether a change of allowed sources only removes sources.
 func narrows(from, to []string) bool {
-	before, known := sourcesOf(resource.Listener{AllowedSources: from})
-	after, readable := sourcesOf(resource.Listener{AllowedSources: to})
+	before, known := sourcesOf(from)
+	after, readable := sourcesOf(to)
 	if !known || !readable || len(after) == 0 || slices.Equal(before, after) {
 		return false
 	}
@@ -118,7 +118,7 @@ func setSources(record *lastApplied, wanted sources, listener *resource.Listener
 	default:
 		return
 	}
-	if observed, known := sourcesOf(*listener); !known || !slices.Equal(observed, wanted.Value) {
+	if observed, known := sourcesOf(listener.AllowedSources); !known || !slices.Equal(observed, wanted.Value) {
 		listener.AllowedSources = sourceTexts(wanted.Value)
 	}
 }

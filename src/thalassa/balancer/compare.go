@@ -126,7 +126,7 @@ func (d desired) compareWith(service *corev1.Service, balancer resource.LoadBala
 		found.Notices = append(found.Notices, settingNotice(reasonImmutable, textAdoptsAnother,
 			label.AnnotationPrefix, asked, balancer.ID))
 	}
-	if !serves(usesInternalAddresses(service, d.internal.Value, balancer), balancer) {
+	if len(published(service, d.internal.Value, balancer)) == 0 {
 		found.Wait = waitFor(balancer)
 	}
 }

@@ -167,7 +167,7 @@ func (d *difference) surplus(o Observed) {
 	}
 	for _, group := range o.Groups {
 		if !d.used[group.ID] {
-			d.deleteGroup(group, d.whySurplus(group))
+			d.add(cloud.Delete, kindGroup, group.Name, d.whySurplus(group), DeleteTargetGroup{group.ID})
 		}
 	}
 	d.surplusSecurityGroups(o)
@@ -247,7 +247,7 @@ func (d desired) planDeletion(o Observed, users map[string]resource.LoadBalancer
 			diff.releaseGroup(group, "load balancer "+user.ID+" uses it", leaves)
 			continue
 		}
-		diff.deleteGroup(group, "")
+		diff.add(cloud.Delete, kindGroup, group.Name, "", DeleteTargetGroup{group.ID})
 	}
 	for _, group := range o.SecurityGroups {
 		if user, used := users[group.ID]; used {
@@ -258,10 +258,6 @@ func (d desired) planDeletion(o Observed, users map[string]resource.LoadBalancer
 		diff.deleteSecurityGroup(group, "")
 	}
 	return diff.plan
-}
-
-func (d *difference) deleteGroup(group resource.TargetGroup, why string) {
-	d.add(cloud.Delete, kindGroup, group.Name, why, DeleteTargetGroup{group.ID})
 }
 
 // changes describes differences.

@@ -34,13 +34,12 @@ func TestForeignAnnotations(t *testing.T) {
 		{azure + "allowed-ip-ranges=10.0.0.0/8 acl-allowed-sources=", nil, public},
 		{azure + "allowed-ip-ranges=10.0.0.0/8 acl-port-80=10.0.0.0/8 acl-port-443=10.0.0.0/8", nil, public},
 		{azure + "allowed-ip-ranges=10.0.0.0/8", []string{"192.0.2.0/24"}, public},
-		{azure + "allowed-ip-ranges=10.0.0.0/8 service.beta.kubernetes.io/load-balancer-source-ranges=192.0.2.0/24", nil,
-			public},
+		{azure + "allowed-ip-ranges=10.0.0.0/8 " + sourceRangesAnnotation + "=192.0.2.0/24", nil, public},
 		{"service.cloud.tencent.com/security-groups=sg-1 security-groups=sg-two", nil, public},
 		{aws + "security-groups=sg-1", nil, groups + "security-groups…."},
 		{aws + "security-groups=sg-1 create-security-group=true", nil, "create security group own\n…"},
-		{"service.cilium.io/src-ranges-policy=deny", []string{"192.0.2.0/24"}, sources + "src-ranges-policy: this load " +
-			"balancer would admit the networks of spec.loadBalancerSourceRanges, which Cilium denies. Write the " +
+		{"service.cilium.io/src-ranges-policy=deny", []string{"192.0.2.0/24"}, sources + "src-ranges-policy: this " +
+			"load balancer would admit the networks of spec.loadBalancerSourceRanges, which Cilium denies. Write the " +
 			"permitted networks there, and remove this annotation. Until…."},
 		{aws + "healthcheck-path=/x", nil, unsupported + "health-check-……."},
 		{aws + "ssl-cert=arn:x", nil, unsupported + "do not terminate TLS…."},

@@ -53,8 +53,8 @@ func (d desired) planMachines(o Observed) cloud.Plan {
 	return diff.plan
 }
 
-// restoreLabels restores the labels by which a load balancer is found, and the record of who created it, before all other
-// writes. It returns the load balancer in this state.
+// restoreLabels restores the labels by which a load balancer is found, and the record of who created it, before all
+// other writes. It returns the load balancer in this state.
 func (d *difference) restoreLabels(balancer *resource.LoadBalancer) *resource.LoadBalancer {
 	if balancer == nil || labelledFor(balancer.Labels, d.desired.labels) {
 		return balancer

@@ -162,11 +162,12 @@ func pure(t *testing.T, w *world, s step, found cloud.Comparison) {
 	}
 	again := compare(web)
 	byPort := cmpopts.SortSlices(func(a, b resource.Listener) bool { return a.Name+a.ID < b.Name+b.ID })
-	if diff := cmp.Diff(found.Plan, again.Plan, byPort, cmpopts.EquateEmpty()); diff != "" || shown(found, "") != shown(again, "") {
+	diff := cmp.Diff(found.Plan, again.Plan, byPort, cmpopts.EquateEmpty())
+	if diff != "" || shown(found, "") != shown(again, "") {
 		t.Errorf("%q: in another order it is\n%s\nplan (-first +again):\n%s", s.ask, shown(again, ""), diff)
 	}
 	unchanged := cmp.Diff(w.reversed(), other, cmp.AllowUnexported(world{}), cmpopts.IgnoreFields(world{}, "config"))
-	if diff := unchanged + cmp.Diff(asking(s), web); diff != "" || len(w.targets(web).Serving) != targets {
+	if diff = unchanged + cmp.Diff(asking(s), web); diff != "" || len(w.targets(web).Serving) != targets {
 		t.Errorf("%q: its inputs changed (-before +after):\n%s", s.ask, diff)
 	}
 }

@@ -136,7 +136,7 @@ func asksInternal(service *corev1.Service) bool {
 // ServesNow reports whether the load balancer has an address that the Service publishes, according to the annotations
 // that the existing CCM reads.
 func ServesNow(service *corev1.Service, balancer resource.LoadBalancer) bool {
-	return serves(usesInternalAddresses(service, asksInternal(service), balancer), balancer)
+	return len(published(service, asksInternal(service), balancer)) > 0
 }
 
 // MayHaveSecurityGroup reports whether a security group may have been created for the Service. Only then are security

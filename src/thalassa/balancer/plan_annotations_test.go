@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
@@ -607,6 +608,44 @@ func policyLocal(s *corev1.Service) {
 // morePorts adds a port.
 func morePorts(s *corev1.Service) {
 	s.Spec.Ports = append(s.Spec.Ports, service("more", 8443).Spec.Ports...)
+}
+
+// TestDefaultSubnet: the subnet of a load balancer whose Service names none.
+func TestDefaultSubnet(t *testing.T) {
+	role := resource.Labels{label.SubnetRole: "true"}
+	const several = "refused: …set defaultSubnet in the cloud-config, or label one of them kubernetes.io/role/lb=true"
+	for name, tt := range map[string]struct {
+		configured string
+		labels     []resource.Labels // of the subnets
+		want       string            // the subnet, or a refusal
+	}{
+		"the only one":           {"", []resource.Labels{nil}, "subnet-0"},
+		"the labelled one":       {"", []resource.Labels{nil, role}, "subnet-1"},
+		"configured by identity": {"subnet-0", []resource.Labels{nil, role}, "subnet-0"},
+		"configured by slug":     {"net-1", []resource.Labels{nil, nil}, "subnet-1"},
+		"unknown": {"other", []resource.Labels{nil},
+			`refused: defaultSubnet "other" of the cloud-config is not in VPC vpc-1, which has the subnets subnet-0 (net-0)`},
+		"no telling": {"", []resource.Labels{nil, nil}, several},
+	} {
+		w, vpc := newWorld(nil), resource.VPC{ID: "vpc-1"}
+		w.config.DefaultSubnet = tt.configured
+		for i, labels := range tt.labels {
+			vpc.Subnets = append(vpc.Subnets, resource.Subnet{ID: fmt.Sprintf("subnet-%d", i),
+				Slug: fmt.Sprintf("net-%d", i), Labels: labels})
+		}
+		request := w.config.Request(plain(), Observed{})
+		in := Input{Candidates: NewCandidates(w.targets(plain())), References: w.references(request.Names())}
+		in.References.VPC.Object = vpc
+		found := request.Compare(in)
+		w.carryOut(t, found.Plan, -1)
+		got := shown(found, "")
+		if found.Refused == nil {
+			got = w.balancers[0].Subnet
+		}
+		if !matches(got, tt.want) {
+			t.Errorf("%s: %s, want %s", name, got, tt.want)
+		}
+	}
 }
 
 // TestMaxTargetsOfTheCluster: how many targets a load balancer has, by the cloud-config and by its Service.

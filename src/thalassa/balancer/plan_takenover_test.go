@@ -9,6 +9,14 @@ func livesOfTakenOvers() []life {
 			{hand: forget, spec: address("203.0.113.2"), want: `
 ImmutableSetting: spec.loadBalancerIP is not applied to a load balancer that this program did not …`},
 		}},
+		{name: "sources of one that was taken over", keeps: true, steps: []step{
+			{hand: forget, spec: ranges("10.0.0.0/8"), want: `
+update listener web-p80: allowed sources everybody becomes 10.0.0.0/8 (closes)
+update listener web-p443: allowed sources everybody becomes 10.0.0.0/8 (closes)`},
+			{ask: "acl-allowed-sources=192.0.2.1", spec: ranges("10.0.0.0/8"), want: `
+update listener web-p80: allowed sources 10.0.0.0/8 becomes 10.0.0.0/8, 192.0.2.1/32
+update listener web-p443: allowed sources 10.0.0.0/8 becomes 10.0.0.0/8, 192.0.2.1/32`},
+		}},
 		{name: "policy Local of one that was taken over", keeps: true, steps: []step{
 			{spec: policyLocal, want: `
 update target group web-p80: health check tcp :30080/healthz becomes http :32000/healthz

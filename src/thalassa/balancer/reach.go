@@ -73,20 +73,17 @@ const (
 const healthUnknown = "The cloud reports the load balancer as ready. It does not report whether the targets are " +
 	"healthy."
 
-// published returns the addresses to publish: none until the load balancer is ready. Internal addresses are published
-// only for an internal load balancer; a public one may have internal addresses before its public ones.
-func published(internal bool, balancer resource.LoadBalancer) []string {
+// published returns the addresses to publish for a Service that asks for an internal load balancer, or not: none until
+// the load balancer is ready. Internal addresses are published only for an internal load balancer; a public one may have
+// internal addresses before its public ones.
+func published(service *corev1.Service, asked bool, balancer resource.LoadBalancer) []string {
 	switch {
 	case !strings.EqualFold(balancer.Status, statusReady) && !strings.EqualFold(balancer.Status, statusUpdating):
 		return nil
-	case internal && len(balancer.ExternalAddresses) == 0:
+	case len(balancer.ExternalAddresses) == 0 && usesInternalAddresses(service, asked, balancer):
 		return balancer.InternalAddresses
 	}
 	return balancer.ExternalAddresses
-}
-
-func serves(internal bool, balancer resource.LoadBalancer) bool {
-	return len(published(internal, balancer)) > 0
 }
 
 // statusOf returns the status to publish: each address with the load balancer's hostname, unless the Service asks for
@@ -94,7 +91,7 @@ func serves(internal bool, balancer resource.LoadBalancer) bool {
 // balancer may add a PROXY header and has limits.
 func (d desired) statusOf(service *corev1.Service, balancer resource.LoadBalancer) corev1.LoadBalancerStatus {
 	status := corev1.LoadBalancerStatus{}
-	addresses := published(usesInternalAddresses(service, d.internal.Value, balancer), balancer)
+	addresses := published(service, d.internal.Value, balancer)
 	if d.created {
 		addresses = inFamilies(service, addresses)
 	}
@@ -154,7 +151,7 @@ func familyOf(address string) corev1.IPFamily {
 // unmetNotices describes what the Service asks for and its load balancer does not publish.
 func (d desired) unmetNotices(service *corev1.Service, balancer resource.LoadBalancer) []cloud.Notice {
 	var notices []cloud.Notice
-	addresses := published(usesInternalAddresses(service, d.internal.Value, balancer), balancer)
+	addresses := published(service, d.internal.Value, balancer)
 	if len(addresses) == 0 {
 		return nil
 	}
@@ -184,8 +181,9 @@ func waitFor(balancer resource.LoadBalancer) *cloud.Wait {
 		Message: fmt.Sprintf("load balancer %s is not ready yet, its status is %q", balancer.Name, balancer.Status),
 	}
 	if balancer.Deleting() {
-		wait.Deleting, wait.Slow, wait.Message = true, true, fmt.Sprintf("load balancer %s is being deleted; a new one "+
-			"can be created only when it is deleted", balancer.Name)
+		wait.Deleting, wait.Slow = true, true
+		wait.Message = fmt.Sprintf("load balancer %s is being deleted; a new one can be created only when it is deleted",
+			balancer.Name)
 	}
 	return wait
 }

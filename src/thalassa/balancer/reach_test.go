@@ -38,8 +38,12 @@ func TestPublished(t *testing.T) {
 	for name, tt := range tests {
 		balancer := resource.LoadBalancer{Status: tt.status, ExternalAddresses: tt.external,
 			InternalAddresses: tt.internals}
-		if got := published(tt.internal, balancer); !slices.Equal(got, tt.want) ||
-			serves(tt.internal, balancer) != (len(tt.want) > 0) {
+		record := lastApplied{created: true}
+		if tt.internal {
+			record = record.with(settingInternal)
+		}
+		balancer.Annotations = record.mergedInto(nil)
+		if got := published(service("web", 80), false, balancer); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: published %v, want %v", name, got, tt.want)
 		}
 	}

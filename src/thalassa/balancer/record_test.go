@@ -16,8 +16,9 @@ func TestRecordIsWrittenAndRead(t *testing.T) {
 		record     lastApplied
 		over, want resource.Labels
 	}{
-		"nothing":    {lastApplied{}, others, others},
-		"made by us": {lastApplied{created: true}, others, resource.Labels{"note": "x", annotationCreatedBy: createdByUs}},
+		"nothing": {lastApplied{}, others, others},
+		"made by us": {lastApplied{created: true}, others,
+			resource.Labels{"note": "x", annotationCreatedBy: createdByUs}},
 		"a setting that is one thing": {lastApplied{}.with("policy"), nil,
 			resource.Labels{annotationApplied: `{"policy":[]}`}},
 		"values, sorted": {lastApplied{}.with("groups", "b", "a"), nil,

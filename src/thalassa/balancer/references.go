@@ -237,42 +237,34 @@ func (r *resolution) resolveReservedIP() {
 	}
 }
 
-// findReservedIP sets the reserved IP that was found for the name.
-func (r *resolution) findReservedIP(named namedAddress) {
-	switch ip := r.found.ReservedIP; {
-	case ip.Err != nil:
-		r.fail(&r.reservedIP.Invalid, settingReservedIP, ip.Err)
-	case !ip.Found:
-		r.refuse(&r.reservedIP.Invalid, reasonUnknownIP, textUnknownIP, named.field,
-			cmp.Or(r.found.Region, "of the VPC"), named.reference)
-	default:
-		r.useReservedIP(ip.Object, named.field, named.address)
-	}
-}
-
 // isAddress reports whether the text is the address, in any notation.
 func isAddress(text string, address netip.Addr) bool {
 	parsed, err := netip.ParseAddr(text)
 	return err == nil && parsed == address
 }
 
-// useReservedIP sets the reserved IP, unless another object uses it.
-func (r *resolution) useReservedIP(ip resource.ReservedIP, field, address string) {
-	balancer, adopts := r.observed.Balancer(), r.annotations.adopt.From(r.values).Value
+// findReservedIP sets the reserved IP that was found for the name, unless another object uses it.
+func (r *resolution) findReservedIP(named namedAddress) {
+	found, balancer, invalid := r.found.ReservedIP, r.observed.Balancer(), &r.reservedIP.Invalid
+	ip, adopts := found.Object, r.annotations.adopt.From(r.values).Value
 	own := balancer != nil && ip.AttachedTo == balancer.ID || balancer == nil && adopts != "" &&
 		ip.AttachedTo == adopts
-	differs := address != "" && !slices.ContainsFunc(ip.Addresses, func(has netip.Addr) bool {
-		return isAddress(address, has)
-	})
-	switch r.reservedIP.Value = ip.ID; {
-	case differs:
-		r.refuse(&r.reservedIP.Invalid, reasonConflict, textTwoAddresses, field,
-			ip.ID, addressText(ip), address)
+	r.reservedIP.Value = ip.ID
+	switch {
+	case found.Err != nil:
+		r.fail(invalid, settingReservedIP, found.Err)
+	case !found.Found:
+		r.refuse(invalid, reasonUnknownIP, textUnknownIP, named.field, cmp.Or(r.found.Region, "of the VPC"),
+			named.reference)
+	case named.address != "" && !slices.ContainsFunc(ip.Addresses, func(has netip.Addr) bool {
+		return isAddress(named.address, has)
+	}):
+		r.refuse(invalid, reasonConflict, textTwoAddresses, named.field, ip.ID, addressText(ip), named.address)
 	case balancer != nil && isInternal(*balancer) && ip.AttachedTo != balancer.ID, balancer == nil &&
 		r.internal.Value && !r.internal.Invalid:
-		r.refuse(&r.reservedIP.Invalid, reasonUnsupported, textInternalReservedIP, field)
+		r.refuse(invalid, reasonUnsupported, textInternalReservedIP, named.field)
 	case ip.AttachedTo != "" && !own:
-		r.refuse(&r.reservedIP.Invalid, reasonInUse, textInUse, field, ip.ID, addressText(ip), ip.AttachedTo)
+		r.refuse(invalid, reasonInUse, textInUse, named.field, ip.ID, addressText(ip), ip.AttachedTo)
 	}
 }
 

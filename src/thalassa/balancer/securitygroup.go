@@ -276,7 +276,7 @@ func (d desired) allowedSources(asked sources, listener *resource.Listener) []ne
 	if listener == nil || asked.Given && !asked.Invalid {
 		return asked.Value
 	}
-	known, readable := sourcesOf(*listener)
+	known, readable := sourcesOf(listener.AllowedSources)
 	if !readable || !asked.Invalid && d.recordOf(listener.Labels, listener.Annotations).has(settingSources) {
 		return nil // the plan opens it
 	}
