@@ -9,15 +9,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/formertest"
 )
 
 // takeovers are Services as the existing CCM left them.
 var takeovers = map[string]struct {
 	service    func(*corev1.Service) // what differs from a Service with the ports 80 and 443
 	additional map[string]string
-	cloud      func(*legacy) // what differs from what the existing CCM makes of such a Service
+	cloud      func(*formertest.Objects) // what differs from what the existing CCM makes of such a Service
 	// also makes what else there is in the cloud, and what the load balancer has of it.
-	also func(*lab, *corev1.Service, *legacy)
+	also func(*lab, *corev1.Service, *formertest.Objects)
 }{
 	"nothing special":           {},
 	"internal in another cloud": {service: elsewhere("service.beta.kubernetes.io/aws-load-balancer-internal", "true")},
@@ -42,8 +43,8 @@ var takeovers = map[string]struct {
 	}},
 	"names of another length than ours": {
 		service: func(s *corev1.Service) { s.Spec.Ports[0].Name = strings.Repeat("x", 63) },
-		cloud: func(o *legacy) {
-			o.groups[0].Name, o.listeners[0].Name = o.groups[0].Name[:62], o.listeners[0].Name[:62]
+		cloud: func(o *formertest.Objects) {
+			o.Groups[0].Name, o.Listeners[0].Name = o.Groups[0].Name[:62], o.Listeners[0].Name[:62]
 		},
 	},
 	"policy Local": {service: func(s *corev1.Service) {
@@ -52,38 +53,38 @@ var takeovers = map[string]struct {
 	"every setting by annotation": {
 		service: annotated("loadbalancing-policy", "MAGLEV", "enable-proxy-protocol", "true", "idle-connection-timeout",
 			"60", "max-connections", "500"),
-		cloud: func(o *legacy) {
+		cloud: func(o *formertest.Objects) {
 			policy, proxy, idle, limit := iaas.LoadbalancingPolicyMagLev, true, uint32(60), uint32(500)
-			for i := range o.groups {
-				o.groups[i].LoadbalancingPolicy, o.groups[i].EnableProxyProtocol = &policy, &proxy
-				o.listeners[i].ConnectionIdleTimeout, o.listeners[i].MaxConnections = &idle, &limit
+			for i := range o.Groups {
+				o.Groups[i].LoadbalancingPolicy, o.Groups[i].EnableProxyProtocol = &policy, &proxy
+				o.Listeners[i].ConnectionIdleTimeout, o.Listeners[i].MaxConnections = &idle, &limit
 			}
 		},
 	},
 	"health check by annotation": {
 		service: annotated("health-check-enabled", "true", "health-check-port", "8081", "health-check-protocol", "tcp",
 			"health-check-interval", "30"),
-		cloud: func(o *legacy) {
-			for i := range o.groups {
-				o.groups[i].HealthCheck = &iaas.BackendHealthCheck{Protocol: "tcp", Port: 8081, Path: "/healthz",
+		cloud: func(o *formertest.Objects) {
+			for i := range o.Groups {
+				o.Groups[i].HealthCheck = &iaas.BackendHealthCheck{Protocol: "tcp", Port: 8081, Path: "/healthz",
 					PeriodSeconds: 30, TimeoutSeconds: 5, HealthyThreshold: 2, UnhealthyThreshold: 3}
 			}
 		},
 	},
 	"negative numbers, which it wrapped around": {
 		service: annotated("idle-connection-timeout", "-1", "max-connections", "-1"),
-		cloud: func(o *legacy) {
+		cloud: func(o *formertest.Objects) {
 			wrapped := uint32(1<<32 - 1)
-			for i := range o.listeners {
-				o.listeners[i].ConnectionIdleTimeout, o.listeners[i].MaxConnections = &wrapped, &wrapped
+			for i := range o.Listeners {
+				o.Listeners[i].ConnectionIdleTimeout, o.Listeners[i].MaxConnections = &wrapped, &wrapped
 			}
 		},
 	},
 	"sources by annotation": {
 		service: annotated("acl-allowed-sources", "10.0.0.0/8"),
-		cloud: func(o *legacy) {
-			for i := range o.listeners {
-				o.listeners[i].AllowedSources = []string{"10.0.0.0/8"}
+		cloud: func(o *formertest.Objects) {
+			for i := range o.Listeners {
+				o.Listeners[i].AllowedSources = []string{"10.0.0.0/8"}
 			}
 		},
 	},
@@ -95,54 +96,59 @@ var takeovers = map[string]struct {
 	"sources of one port": {
 		service: annotated("acl-allowed-sources", "10.0.0.0/8", "acl-port-p80", "192.0.2.0/24", "acl-port-443",
 			"198.51.100.0/24"),
-		cloud: func(o *legacy) {
-			o.listeners[0].AllowedSources = []string{"10.0.0.0/8", "192.0.2.0/24"}
-			o.listeners[1].AllowedSources = []string{"198.51.100.0/24", "10.0.0.0/8"}
+		cloud: func(o *formertest.Objects) {
+			o.Listeners[0].AllowedSources = []string{"10.0.0.0/8", "192.0.2.0/24"}
+			o.Listeners[1].AllowedSources = []string{"198.51.100.0/24", "10.0.0.0/8"}
 		},
 	},
 	"source ranges, by its newest version": {
 		service: ranges("10.0.0.0/8"),
-		cloud: func(o *legacy) {
-			o.listeners[0].AllowedSources, o.listeners[1].AllowedSources = []string{"10.0.0.0/8"},
+		cloud: func(o *formertest.Objects) {
+			o.Listeners[0].AllowedSources, o.Listeners[1].AllowedSources = []string{"10.0.0.0/8"},
 				[]string{"10.0.0.0/8"}
 		},
 	},
-	"internal": {service: annotated("internal", "true"), cloud: func(o *legacy) {
-		o.balancer.InternalLoadbalancer = true
+	"internal": {service: annotated("internal", "true"), cloud: func(o *formertest.Objects) {
+		o.Balancer.InternalLoadbalancer = true
 	}},
-	"type, which it never reads": {service: annotated("type", "public", "internal", "true"), cloud: func(o *legacy) {
-		o.balancer.InternalLoadbalancer = true
-	}},
-	"a reserved IP": {also: func(l *lab, s *corev1.Service, o *legacy) {
+	"type, which it never reads": {
+		service: annotated("type", "public", "internal", "true"),
+		cloud:   func(o *formertest.Objects) { o.Balancer.InternalLoadbalancer = true },
+	},
+	"a reserved IP": {also: func(l *lab, s *corev1.Service, o *formertest.Objects) {
 		id := l.reservedIP("web")
 		annotated("reserved-ip", id)(s)
-		o.balancer.ReservedIpID = &id
+		o.Balancer.ReservedIpID = &id
 	}},
-	"a reserved IP that somebody attached": {also: func(l *lab, _ *corev1.Service, o *legacy) {
+	"a reserved IP that somebody attached": {also: func(l *lab, _ *corev1.Service, o *formertest.Objects) {
 		id := l.reservedIP("by-hand")
-		o.balancer.ReservedIpID = &id
+		o.Balancer.ReservedIpID = &id
 	}},
-	"security groups": {also: func(l *lab, s *corev1.Service, o *legacy) {
-		o.balancer.SecurityGroupAttachments = l.securityGroups("one", "two")
-		annotated("security-groups", strings.Join(o.balancer.SecurityGroupAttachments, ","))(s)
+	"security groups": {also: func(l *lab, s *corev1.Service, o *formertest.Objects) {
+		o.Balancer.SecurityGroupAttachments = l.securityGroups("one", "two")
+		annotated("security-groups", strings.Join(o.Balancer.SecurityGroupAttachments, ","))(s)
 	}},
-	"security groups that somebody attached": {also: func(l *lab, _ *corev1.Service, o *legacy) {
-		o.balancer.SecurityGroupAttachments = l.securityGroups("one")
+	"security groups that somebody attached": {also: func(l *lab, _ *corev1.Service, o *formertest.Objects) {
+		o.Balancer.SecurityGroupAttachments = l.securityGroups("one")
 	}},
 	"its security group, with sources": {
 		service: annotated("create-security-group", "true", "acl-allowed-sources", "10.0.0.0/8,192.0.2.0/24"),
-		cloud: func(o *legacy) {
-			for i := range o.listeners {
-				o.listeners[i].AllowedSources = []string{"10.0.0.0/8", "192.0.2.0/24"}
+		cloud: func(o *formertest.Objects) {
+			for i := range o.Listeners {
+				o.Listeners[i].AllowedSources = []string{"10.0.0.0/8", "192.0.2.0/24"}
 			}
 		},
-		also: func(l *lab, s *corev1.Service, o *legacy) { l.plantGroup(s, o, "10.0.0.0/8", "192.0.2.0/24") },
+		also: func(l *lab, s *corev1.Service, o *formertest.Objects) {
+			l.plantGroup(s, o, "10.0.0.0/8", "192.0.2.0/24")
+		},
 	},
 	"its security group, which lets nobody in": {
 		service: annotated("create-security-group", "true"),
-		also:    func(l *lab, s *corev1.Service, o *legacy) { l.plantGroup(s, o) },
+		also:    func(l *lab, s *corev1.Service, o *formertest.Objects) { l.plantGroup(s, o) },
 	},
-	"its security group, which it forgot": {also: func(l *lab, s *corev1.Service, o *legacy) { l.plantGroup(s, o) }},
+	"its security group, which it forgot": {also: func(l *lab, s *corev1.Service, o *formertest.Objects) {
+		l.plantGroup(s, o)
+	}},
 }
 
 // reservedIP makes one and returns its identity.
@@ -158,7 +164,7 @@ func (l *lab) reservedIP(name string) string {
 
 // plantGroup makes the security group as the existing CCM does: all priorities the same, names too, and no ports for
 // what goes out.
-func (l *lab) plantGroup(s *corev1.Service, old *legacy, sources ...string) {
+func (l *lab) plantGroup(s *corev1.Service, old *formertest.Objects, sources ...string) {
 	l.Helper()
 	rule := func(version iaas.SecurityGroupIPVersion, protocol iaas.SecurityGroupRuleProtocol, network string,
 		port int32) iaas.SecurityGroupRule {
@@ -167,7 +173,7 @@ func (l *lab) plantGroup(s *corev1.Service, old *legacy, sources ...string) {
 			RemoteType: iaas.SecurityGroupRuleRemoteTypeAddress, RemoteAddress: &network, PortRangeMin: port,
 			PortRangeMax: port}
 	}
-	create := iaas.CreateSecurityGroupRequest{Name: "sg-" + s.Name, Labels: old.balancer.Labels,
+	create := iaas.CreateSecurityGroupRequest{Name: "sg-" + s.Name, Labels: old.Balancer.Labels,
 		VpcIdentity: emulator.DefaultVPC, AllowSameGroupTraffic: true,
 		EgressRules: []iaas.SecurityGroupRule{
 			rule(iaas.SecurityGroupIPVersionIPv4, iaas.SecurityGroupRuleProtocolAll, "0.0.0.0/0", 0),
@@ -183,7 +189,7 @@ func (l *lab) plantGroup(s *corev1.Service, old *legacy, sources ...string) {
 	if err != nil {
 		l.Fatal(err)
 	}
-	old.balancer.SecurityGroupAttachments = append(old.balancer.SecurityGroupAttachments, group.Identity)
+	old.Balancer.SecurityGroupAttachments = append(old.Balancer.SecurityGroupAttachments, group.Identity)
 }
 
 // TestTakeoverWritesNothing: what the existing CCM left is exactly what we want.

@@ -147,8 +147,8 @@ func (l *lab) labelled(byUs bool) (*corev1.Service, []*corev1.Node) {
 	annotated("create-security-group", "true", "acl-allowed-sources", "10.0.0.0/8")(web)
 	if !byUs {
 		old := legacyOf(web, nil)
-		for i := range old.listeners {
-			old.listeners[i].AllowedSources = []string{"10.0.0.0/8"}
+		for i := range old.Listeners {
+			old.Listeners[i].AllowedSources = []string{"10.0.0.0/8"}
 		}
 		l.plantGroup(web, &old, "10.0.0.0/8")
 		l.plant(old, nodes)
@@ -301,7 +301,7 @@ func TestTwinOfALoadBalancer(t *testing.T) {
 		l.relabel(partBalancer, losses["all"])
 		old := l.only()
 		l.request(http.MethodPost, "/v1/loadbalancers", map[string]any{"name": "second",
-			"labels": legacyOf(web, nil).balancer.Labels, "subnet": emulator.DefaultSubnet})
+			"labels": legacyOf(web, nil).Balancer.Labels, "subnet": emulator.DefaultSubnet})
 		<-time.After(time.Minute)
 		l.restart()
 		web.Status.LoadBalancer = corev1.LoadBalancerStatus{}

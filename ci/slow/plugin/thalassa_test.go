@@ -46,7 +46,7 @@ func newRig(t *testing.T) *rig {
 	client, err := thalassa.NewClient(official.WithBaseURL(r.cloud.URL),
 		official.WithOrganisation(emulator.DefaultOrganisation), official.WithAuthPersonalToken(emulator.DefaultToken))
 	r.must(err)
-	r.plant = func(s *corev1.Service) { formertest.Plant(t, client.IaaS(), "plugin", s, machine) }
+	r.plant = func(s *corev1.Service) { formertest.Of("plugin", s, nil).Plant(t, client.IaaS(), machine) }
 	r.objects = func() (names []string) {
 		state := r.cloud.State()
 		for _, one := range state.LoadBalancers {

@@ -94,7 +94,7 @@ func (r *rig) plant(s *corev1.Service) {
 	for i := range nodes.Items {
 		machines = append(machines, strings.TrimPrefix(nodes.Items[i].Spec.ProviderID, "thalassacloud://"))
 	}
-	formertest.Plant(r, r.api(), "k8s-test", s, machines...)
+	formertest.Of("k8s-test", s, nil).Plant(r, r.api(), machines...)
 }
 
 // TestMigrate: with the flags and the configuration of the existing program, an unchanged cluster is ready, and the

@@ -74,8 +74,8 @@ const healthUnknown = "The cloud reports the load balancer as ready. It does not
 	"healthy."
 
 // published returns the addresses to publish for a Service that asks for an internal load balancer, or not: none until
-// the load balancer is ready. Internal addresses are published only for an internal load balancer; a public one may have
-// internal addresses before its public ones.
+// the load balancer is ready. Internal addresses are published only for an internal load balancer; a public one may
+// have internal addresses before its public ones.
 func published(service *corev1.Service, asked bool, balancer resource.LoadBalancer) []string {
 	switch {
 	case !strings.EqualFold(balancer.Status, statusReady) && !strings.EqualFold(balancer.Status, statusUpdating):
@@ -182,8 +182,8 @@ func waitFor(balancer resource.LoadBalancer) *cloud.Wait {
 	}
 	if balancer.Deleting() {
 		wait.Deleting, wait.Slow = true, true
-		wait.Message = fmt.Sprintf("load balancer %s is being deleted; a new one can be created only when it is deleted",
-			balancer.Name)
+		wait.Message = fmt.Sprintf(
+			"load balancer %s is being deleted; a new one can be created only when it is deleted", balancer.Name)
 	}
 	return wait
 }
