@@ -126,19 +126,6 @@ func TestChoiceChangesLittle(t *testing.T) {
 	}
 }
 
-// TestChoiceOfMachinesWithoutZone: they count in one of the zones, so that they are not chosen by all Services.
-func TestChoiceOfMachinesWithoutZone(t *testing.T) {
-	c, found := candidatesOf(append(zoned(40, 40), cloud.Target{Machine: "vm-0-x", Ready: true})), 0
-	for service := range 400 {
-		if slices.Contains(chosen(c, service, 8), "vm-0-x") {
-			found++
-		}
-	}
-	if found < 20 || found > 65 { // 4 of 41 targets: 39
-		t.Errorf("it is in %d of 400 choices, want about 39", found)
-	}
-}
-
 // limited returns what a Service with a limit wants.
 func limited(targets cloud.Targets, limit int, settled bool) desired {
 	d := desired{limit: limit, candidates: NewCandidates(targets), settled: settled}

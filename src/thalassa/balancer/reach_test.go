@@ -83,14 +83,9 @@ func TestStatusOf(t *testing.T) {
 	}{
 		"both, which is the default": {"", host, false, nil, both, []string{publicV4 + " " + host, publicV6 + " " +
 			host}},
-		"addresses": {publishIP, host, false, nil, both,
-			[]string{publicV4 + " ", publicV6 + " "}},
-		"the hostname": {publishHostname, host, false, nil, both, []string{" " + host}},
 		"the hostname, but there is none": {publishHostname, "", false, nil, both,
 			[]string{publicV4 + " ", publicV6 + " "}},
-		"the hostname, no address yet": {publishHostname, host, false, nil, nil, nil},
-		"something that there is not": {"dns", host, false, nil, both, []string{publicV4 + " " + host, publicV6 +
-			" " + host}},
+		"the hostname, no address yet":  {publishHostname, host, false, nil, nil, nil},
 		"unreadable, addresses before":  {"dns", host, false, nil, both, []string{publicV4 + " ", publicV6 + " "}},
 		"unreadable, a hostname before": {"dns", host, false, nil, both, []string{" " + host}},
 		"of IPv4":                       {publishIP, host, false, four, both, []string{publicV4 + " "}},
