@@ -24,7 +24,7 @@ const onePortVariable = "ONE_PORT"
 
 // The most that may run for one port.
 const (
-	mostFunctions = 401
+	mostFunctions = 402
 	mostFiles     = 85
 	mostPackages  = 15
 )
