@@ -2,11 +2,8 @@ package thalassa
 
 import (
 	"context"
-	"errors"
-	"net/http"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -133,7 +130,7 @@ func TestDriftIsRepaired(t *testing.T) {
 	}
 }
 
-// picture is what the cloud serves, one line a listener.
+// picture is what the cloud serves, one line for each listener and each target group.
 func (l *lab) picture() []string {
 	var lines []string
 	for _, balancer := range l.emulator.State().LoadBalancers {
@@ -150,46 +147,13 @@ func (l *lab) picture() []string {
 		l.Fatal(err)
 	}
 	for _, group := range groups {
-		lines = append(lines, group.Name)
+		line := group.Name
+		for _, attachment := range group.LoadbalancerTargetGroupAttachments {
+			line += " " + attachment.VirtualMachineInstance.Name
+		}
+		lines = append(lines, line)
 	}
 	return lines
-}
-
-// TestOutageIsNoDrift: when nothing is known, nothing is changed or reported.
-func TestOutageIsNoDrift(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLab(t, emulator.Config{})
-		line := &cutLine{next: l.network}
-		l.network = line
-		l.restart()
-		web := service("web", 80)
-		l.settle(web, l.nodes("a"))
-		l.watching(web)
-		before := l.picture()
-		line.cut.Store(true)
-		<-time.After(2*driftPeriod + time.Minute)
-		line.cut.Store(false)
-		<-time.After(driftPeriod)
-		if after := l.picture(); !slices.Equal(before, after) {
-			t.Errorf("after an outage the cloud has %v, want %v", after, before)
-		}
-		if event := l.nextEvent(); event != "" {
-			t.Errorf("event %q", event)
-		}
-	})
-}
-
-// cutLine is a network that can be cut.
-type cutLine struct {
-	next http.RoundTripper
-	cut  atomic.Bool
-}
-
-func (c *cutLine) RoundTrip(request *http.Request) (*http.Response, error) {
-	if c.cut.Load() {
-		return nil, errors.New("the line is cut")
-	}
-	return c.next.RoundTrip(request)
 }
 
 // removeByHand deletes all load balancers and target groups.

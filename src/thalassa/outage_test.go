@@ -2,7 +2,9 @@ package thalassa
 
 import (
 	"context"
+	"errors"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -92,4 +94,41 @@ func TestServiceCreatedInAnOutage(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestOutageIsNoDrift: when nothing is known, nothing is changed or reported.
+func TestOutageIsNoDrift(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{})
+		line := &cutLine{next: l.network}
+		l.network = line
+		l.restart()
+		web := service("web", 80)
+		l.settle(web, l.nodes("a"))
+		l.watching(web)
+		before := l.picture()
+		line.cut.Store(true)
+		<-time.After(2*driftPeriod + time.Minute)
+		line.cut.Store(false)
+		<-time.After(driftPeriod)
+		if after := l.picture(); !slices.Equal(before, after) {
+			t.Errorf("after an outage the cloud has %v, want %v", after, before)
+		}
+		if event := l.nextEvent(); event != "" {
+			t.Errorf("event %q", event)
+		}
+	})
+}
+
+// cutLine is a network that can be cut.
+type cutLine struct {
+	next http.RoundTripper
+	cut  atomic.Bool
+}
+
+func (c *cutLine) RoundTrip(request *http.Request) (*http.Response, error) {
+	if c.cut.Load() {
+		return nil, errors.New("the line is cut")
+	}
+	return c.next.RoundTrip(request)
 }
