@@ -43,10 +43,15 @@ func authorize(c secret.Credentials, endpoint string, network http.RoundTripper)
 		},
 	}
 	tokenURL := endpoint + "/oidc/token"
-	config := clientcredentials.Config{ClientID: c.ClientID, ClientSecret: c.ClientSecret, TokenURL: tokenURL}
-	t.fetch = config.Token
 	if c.Exchange != nil {
-		t.fetch = func(ctx context.Context) (*oauth2.Token, error) { return exchange(ctx, c.Exchange, tokenURL) }
+		t.fetch = func(ctx context.Context) (*oauth2.Token, error) {
+			return exchange(ctx, c.Exchange, t.http, tokenURL)
+		}
+		return t
+	}
+	config := clientcredentials.Config{ClientID: c.ClientID, ClientSecret: c.ClientSecret, TokenURL: tokenURL}
+	t.fetch = func(ctx context.Context) (*oauth2.Token, error) {
+		return config.Token(context.WithValue(ctx, oauth2.HTTPClient, t.http))
 	}
 	return t
 }
@@ -116,7 +121,7 @@ func (t *tokens) valid() *oauth2.Token {
 
 func (t *tokens) fetchAnew() (*oauth2.Token, error) {
 	// The fetch serves everybody who waits, so it has a context of its own; the HTTP client bounds it.
-	token, err := t.fetch(context.WithValue(context.Background(), oauth2.HTTPClient, t.http))
+	token, err := t.fetch(context.Background())
 	if err != nil {
 		return nil, err
 	}
