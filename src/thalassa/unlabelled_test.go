@@ -367,3 +367,35 @@ func TestRemovedPortWithoutLabels(t *testing.T) {
 		}
 	})
 }
+
+// TestSecurityGroupThatMayBeAUsers: a security group with the name that the existing CCM gives and without any label
+// may be a user's own, even when it is attached to the Service's load balancer. It gets no labels, and stays when the
+// Service is deleted.
+func TestSecurityGroupThatMayBeAUsers(t *testing.T) {
+	for name, named := range map[string]bool{"named by an annotation": true, "not named": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLab(t, emulator.Config{})
+				web, nodes := l.labelled(false)
+				address := web.Status.LoadBalancer.Ingress[0].IP
+				group := l.only().SecurityGroups[0].Identity
+				l.relabel(partSecurityGroup, losses["all, and all annotations"])
+				if named {
+					annotated("security-groups", group)(web)
+				}
+				l.restart()
+				l.settle(web, nodes)
+				if got := l.labelsOf()[group]; len(got) > 0 {
+					t.Errorf("the security group got labels %v", got)
+				}
+				if now := l.balancer().ExternalIpAddresses; !slices.Contains(now, address) {
+					t.Errorf("the load balancer has %v, want %s", now, address)
+				}
+				l.remove(web)
+				if labels, there := l.labelsOf()[group]; !there || len(labels) > 0 {
+					t.Errorf("after the Service: there %t, labels %v; want it there, without labels", there, labels)
+				}
+			})
+		})
+	}
+}

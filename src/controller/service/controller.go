@@ -181,7 +181,9 @@ func (c *Controller) nodeChanged(before, after *corev1.Node, initial bool) {
 	if differs, removed := nodeDiffers(before, after); differs {
 		c.nodeSet.invalidate()
 		if removed {
-			c.nodeRemoved.Store(true)
+			if machine, _ := c.provider.Identify(before); machine != "" {
+				c.nodeRemoved.Store(true)
+			}
 		}
 		_, window := urgency(removed)
 		c.queue.Enqueue(allServices, priorityqueue.Urgent, window)

@@ -263,3 +263,36 @@ func TestWritesCheckTheUID(t *testing.T) {
 		}
 	})
 }
+
+// TestConditionsOfAServiceThatNeverHadTheFinalizer: conditions are removed when the type changes, also by the next
+// process.
+func TestConditionsOfAServiceThatNeverHadTheFinalizer(t *testing.T) {
+	for _, restarts := range []bool{false, true} {
+		inDelayedCluster(t, func(b *delayedCluster) {
+			b.start()
+			service := web()
+			makeLoadBalancer(service)
+			b.beforePatch = func() error {
+				b.beforePatch = nil
+				return io.ErrUnexpectedEOF
+			}
+			b.must(b.cluster.Create(service))
+			workerpooltest.Pass(watchDelay + time.Second)
+			if len(b.current().Status.Conditions) == 0 || helpers.HasLBFinalizer(b.current()) {
+				t.Fatalf("conditions %v, finalizers %q; want some, and none of ours", b.current().Status.Conditions,
+					b.current().Finalizers)
+			}
+			if restarts {
+				b.process.End()
+			}
+			b.change(makeClusterIP)
+			if restarts {
+				b.start()
+			}
+			b.waitForSync()
+			if left := b.current().Status.Conditions; len(left) > 0 {
+				t.Errorf("restarted: %t: its conditions are %v", restarts, left)
+			}
+		})
+	}
+}

@@ -97,6 +97,21 @@ func TestComparedAfterAChangeOfANode(t *testing.T) {
 	}
 }
 
+// TestRemovedNodesAreUrgent: only a Node of this cloud is a target that Services lose when it is deleted.
+func TestRemovedNodesAreUrgent(t *testing.T) {
+	for id, want := range map[string]bool{"plain://vm-a": true, "other://a": false, "": false} {
+		inRig(t, func(r *rig) {
+			r.startWithService(1)
+			node := workerpooltest.Node(t, r.cluster, "a").DeepCopy()
+			node.Spec.ProviderID = id
+			r.controller.nodeChanged(node, nil, false)
+			if got := r.controller.nodeRemoved.Load(); got != want {
+				t.Errorf("the deletion of a Node with the provider ID %q is urgent: %t, want %t", id, got, want)
+			}
+		})
+	}
+}
+
 // TestLastNodesAreRemoved: all targets are removed only if the cluster has no eligible node, and an event reports it.
 func TestLastNodesAreRemoved(t *testing.T) {
 	inRig(t, func(r *rig) {

@@ -116,6 +116,19 @@ func TestRetainedOrphanIsNotDeleted(t *testing.T) {
 	})
 }
 
+// TestOrphanWithoutANameIsNotDeleted: its labels do not tell of which Service it was.
+func TestOrphanWithoutANameIsNotDeleted(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.startWithOrphan()
+		r.cloud.set(func(p *fakeCloud) { p.balancers["uid-lost"].owner.Name = "" })
+		<-time.After(4 * driftPeriod)
+		want(r, "load balancers", len(r.cloud.contents()), 2)
+		if events := strings.Join(r.fullEvents(), " "); !strings.Contains(events, adviceHeld) {
+			t.Errorf("events %s", events)
+		}
+	})
+}
+
 // TestOrphanDeletionIsRetried: a failed deletion is retried, but not while most objects are orphans.
 func TestOrphanDeletionIsRetried(t *testing.T) {
 	inRig(t, func(r *rig) {

@@ -174,3 +174,21 @@ func TestEqualSelectors(t *testing.T) {
 		want(r, "everything", machines(labels.Everything()), "[vm-a vm-b]")
 	})
 }
+
+// TestSelectorWithoutService: labels that change while no Service has a selector count for the next Service with it.
+func TestSelectorWithoutService(t *testing.T) {
+	inRig(t, func(r *rig) {
+		r.labelNode("a", "pool", "edge")
+		r.start(1)
+		r.addService("first", withSelector("pool=edge"))
+		r.waitForSync()
+		r.deleteService("first")
+		r.waitForSync()
+		r.labelNode("a", "pool", "web")
+		r.labelNode("b", "pool", "edge")
+		r.waitForSync()
+		r.addService("second", withSelector("pool=edge"))
+		r.waitForSync()
+		want(r, "a Service with the selector", r.cloud.contents()["second"], "80/TCP to 30080 on vm-b")
+	})
+}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cloud-provider/service/helpers"
 
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 )
@@ -148,6 +150,20 @@ func TestWaitedSince(t *testing.T) {
 		s.wait.since = s.wait.since.Add(-time.Hour)
 		if got := s.waitedSince(w); time.Since(got) > time.Minute {
 			t.Errorf("%+v: since %s", w, got)
+		}
+	}
+}
+
+// TestWritesOfAnotherService: what was written to a Service is not assumed for another one with the same name.
+func TestWritesOfAnotherService(t *testing.T) {
+	for uid, want := range map[types.UID]bool{"one": true, "another": false} {
+		wrote, read := web(), web()
+		wrote.UID, wrote.ResourceVersion, wrote.Finalizers = "one", "7", []string{helpers.LoadBalancerCleanupFinalizer}
+		read.UID, read.ResourceVersion = uid, "1"
+		s := &serviceState{}
+		s.written = wrote
+		if got := helpers.HasLBFinalizer(s.latest(read)); got != want {
+			t.Errorf("Service %s has the finalizer of Service one: %t, want %t", uid, got, want)
 		}
 	}
 }

@@ -63,13 +63,14 @@ func (i *Inventory) UpdateSecurityGroup(ctx context.Context, from, to resource.S
 
 // storeUpdated stores an update of a security group, which has the version now.
 func (i *Inventory) storeUpdated(from, to resource.SecurityGroup, version int) {
-	to.ID, to.Slug, to.Status, to.Version = from.ID, from.Slug, from.Status, version
-	if !i.securityGroups.ChangeStored(from.ID, func(latest resource.SecurityGroup) (resource.SecurityGroup, bool) {
+	to.ID, to.Version = from.ID, version
+	i.securityGroups.Change(from.ID, from, func(latest resource.SecurityGroup) resource.SecurityGroup {
+		if latest.Version > version && version != 0 { // a list may contain a later change by others
+			return latest
+		}
 		to.Slug, to.Status = latest.Slug, latest.Status
-		return to, latest.Version <= version || version == 0 // a list may contain a later change by others
-	}) {
-		i.securityGroups.Put(to)
-	}
+		return to
+	})
 }
 
 // DeleteSecurityGroup deletes a security group. The cloud refuses this (client.ErrConflict) while the group is attached
