@@ -15,6 +15,7 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/cloud"
 	"github.com/thalassa-cloud/thalassa-ccm/src/emulator"
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/label"
+	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/providerid"
 )
 
 // slowCloud takes as long as a real one.
@@ -215,4 +216,23 @@ type busy struct{}
 func (busy) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"90"}},
 		Body: http.NoBody}, nil
+}
+
+// TestTargetsAreNotEmptiedByIgnorance: Nodes of which none has a machine are no reason to empty a target group.
+func TestTargetsAreNotEmptiedByIgnorance(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{})
+		web := service("web", 80)
+		l.settle(web, l.nodes("a", "b"))
+		for _, id := range []string{"", providerid.Of("vm-gone")} {
+			l.settle(web, []*corev1.Node{named("x", id)})
+			if got := l.machines(l.group().Name); len(got) != 2 {
+				t.Errorf("with a Node with the provider ID %q: machines %v, want both to stay", id, got)
+			}
+		}
+		l.settle(web, nil)
+		if got := l.machines(l.group().Name); len(got) != 0 {
+			t.Errorf("machines of a cluster without nodes: %v, want none", got)
+		}
+	})
 }

@@ -2,6 +2,7 @@ package thalassa
 
 import (
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -44,5 +45,33 @@ func TestNewServiceDoesNotWaitForAnotherList(t *testing.T) {
 				now.Status.LoadBalancer, err, reading.Load())
 		}
 		<-time.After(time.Minute) // the list ends
+	})
+}
+
+// TestServingLoadBalancerFails: nothing differs from what the Service should have, but it does not serve any more.
+func TestServingLoadBalancerFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{})
+		web := service("web", 80)
+		l.settle(web, l.nodes("a"))
+		l.watching(web)
+		made := len(l.writes())
+		if err := l.emulator.SetLoadBalancerStatus(l.balancer().Identity, "failed"); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(2 * driftPeriod)
+		if event := l.nextEvent(); !strings.HasPrefix(event, "Warning LoadBalancerFailed") {
+			t.Errorf("event = %q, want one with %s", event, "LoadBalancerFailed")
+		}
+		if err := l.emulator.SetLoadBalancerStatus(l.balancer().Identity, ""); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(2 * time.Minute)
+		if event := l.nextEvent(); event != "" {
+			t.Errorf("it serves again; event %q", event)
+		}
+		if writes := l.writes(); len(writes) != made {
+			t.Errorf("writes %v, want those of the creation only", writes)
+		}
 	})
 }

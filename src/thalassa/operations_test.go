@@ -1,6 +1,7 @@
 package thalassa
 
 import (
+	"maps"
 	"testing"
 	"testing/synctest"
 
@@ -55,4 +56,40 @@ func TestLookBeforeUpdate(t *testing.T) {
 				balancer.Description, balancer.DeleteProtection)
 		}
 	})
+}
+
+// TestUpdatesRepeatWhatIsNotOurs: the API replaces objects as a whole, so what others wrote on them is sent back.
+func TestUpdatesRepeatWhatIsNotOurs(t *testing.T) {
+	l := newFeatureLab(t)
+	nodes, web := l.nodes("a"), service("web", 80)
+	l.settle(web, nodes)
+	mine := func(body map[string]any) {
+		for _, key := range []string{"labels", "annotations"} {
+			all := map[string]string{"mine": "x"}
+			was, _ := body[key].(map[string]string)
+			maps.Copy(all, was)
+			body[key] = all
+		}
+		body["description"] = "mine"
+	}
+	l.putListener(mine)
+	l.putGroup(mine)
+	l.putBalancer(mine)
+	l.restart()
+	annotated("idle-connection-timeout", "77", "loadbalancing-policy", "RANDOM", "delete-protection", "true")(web)
+	l.settle(web, nodes)
+	lb, group := l.balancer(), l.group()
+	listener := lb.LoadbalancerListeners[0]
+	if *listener.ConnectionIdleTimeout != 77 || *group.LoadbalancingPolicy != "RANDOM" || !lb.DeleteProtection {
+		t.Fatalf("not updated: %+v, %+v", lb, group)
+	}
+	for what, has := range map[string][3]string{
+		"load balancer": {lb.Description, lb.Labels["mine"], lb.Annotations["mine"]},
+		"listener":      {listener.Description, listener.Labels["mine"], listener.Annotations["mine"]},
+		"target group":  {group.Description, group.Labels["mine"], group.Annotations["mine"]},
+	} {
+		if has != [3]string{"mine", "x", "x"} {
+			t.Errorf("%s: description, label and annotation of others are %q", what, has)
+		}
+	}
 }

@@ -108,3 +108,19 @@ func ips(status *corev1.LoadBalancerStatus) string {
 	}
 	return strings.Join(texts, ", ")
 }
+
+// TestQuotaIsExplained: a creation that a quota refuses says which one it is, with its numbers.
+func TestQuotaIsExplained(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLab(t, emulator.Config{Switches: emulator.Switches{QuotaStatus: http.StatusForbidden}})
+		if err := l.emulator.SetQuota(emulator.DefaultOrganisation, "loadbalancers", 1); err != nil {
+			t.Fatal(err)
+		}
+		nodes := l.nodes("a")
+		l.settle(service("first", 80), nodes)
+		if _, err := l.ensure(service("second", 80), nodes); err == nil ||
+			!strings.Contains(err.Error(), "loadbalancers, 1 of 1") {
+			t.Errorf("error %v, want one with the quota's name and numbers", err)
+		}
+	})
+}

@@ -152,6 +152,11 @@ update target group web-p443: 0 machines become 3
 create load balancer web`},
 			{spec: func(s *corev1.Service) { s.Spec.Ports = append(s.Spec.Ports, many(99)...) }, want: `
 refused: a load balancer of Thalassa Cloud has at most 100 ports, and Service shop/web has 101: 99 of …`},
+			{spec: func(s *corev1.Service) { s.Spec.Ports = append(s.Spec.Ports, many(99)...) },
+				hand: nodes("vm-a", "vm-b"), want: `
+update target group web-p80: 3 machines become 2
+update target group web-p443: 3 machines become 2
+refused: a load balancer of Thalassa Cloud has at most 100 ports, and Service shop/web has 101: 99 of …`},
 		}},
 	}
 }

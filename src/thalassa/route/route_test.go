@@ -1,6 +1,9 @@
 package route
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -62,5 +65,25 @@ func TestSubnetWithoutTable(t *testing.T) {
 	}
 	if why := got.unserved["b"]; len(got.unserved) != 1 || !strings.Contains(why, sideSubnet) {
 		t.Errorf("the reasons are %v", got.unserved)
+	}
+}
+
+// TestRefusals: which errors say that the cloud refuses other routes, too.
+func TestRefusals(t *testing.T) {
+	type says struct {
+		ofTable bool
+		reason  string
+	}
+	for err, want := range map[error]says{
+		client.ErrQuota: {true, cloud.RouteQuotaExceeded}, client.ErrUnauthorised: {true, ""},
+		client.ErrForbidden: {true, ""}, client.ErrUnavailable: {true, ""}, client.ErrThrottled: {true, ""},
+		context.DeadlineExceeded: {true, ""},
+		client.ErrBadRequest:     {}, client.ErrNotFound: {}, client.ErrConflict: {},
+	} {
+		got, problem := refusalOf(fmt.Errorf("creating: %w", err)), &cloud.RouteProblem{}
+		errors.As(got, &problem)
+		if !errors.Is(got, err) || (says{problem.OfTable, problem.Reason}) != want {
+			t.Errorf("%v: %+v, want %+v", err, problem, want)
+		}
 	}
 }
