@@ -225,6 +225,11 @@ func TestPermissionsInIronCore(t *testing.T) {
 		if role.Namespace != "tenant" || binding.Namespace != "tenant" {
 			t.Errorf("Role in %s, RoleBinding in %s, want tenant", role.Namespace, binding.Namespace)
 		}
+		ofCluster := find[*rbacv1.ClusterRoleBinding](t, rendered, "thalassa-ccm-tenant").RoleRef
+		if ofCluster.Kind+" "+ofCluster.Name != "ClusterRole thalassa-ccm-tenant" ||
+			binding.RoleRef.Kind+" "+binding.RoleRef.Name != "Role thalassa-ccm" {
+			t.Errorf("%s: bound to %+v and %+v", profile, ofCluster, binding.RoleRef)
+		}
 		got := map[string]map[string][]string{"the namespace": grants(role.Rules),
 			"the cluster": grants(find[*rbacv1.ClusterRole](t, rendered, "thalassa-ccm-tenant").Rules)}
 		if diff := cmp.Diff(guidePermissions(t), got); diff != "" {

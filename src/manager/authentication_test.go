@@ -117,3 +117,15 @@ func TestStopWithoutAnAccount(t *testing.T) {
 		t.Errorf("it ended with %v", err)
 	}
 }
+
+func TestAlwaysAllowedPaths(t *testing.T) {
+	api, cloud := newAPIServer(t), newTestCloud()
+	r := start(t, api, cloud, "--authorization-always-allow-paths=/metrics")
+	cloud.wait(t, "Initialize")
+	if status, body := r.get("/metrics", ""); status != 200 {
+		t.Errorf("/metrics: %d %s", status, body)
+	}
+	if status, _ := r.get("/livez", ""); status != 403 {
+		t.Errorf("/livez: %d, want 403", status)
+	}
+}

@@ -269,3 +269,30 @@ func TestStopWhileKubernetesIsAway(t *testing.T) {
 		t.Error("the lease was given back to an API that is away")
 	}
 }
+
+// TestHangingCloudKeepsItsLease: the lease is not given back while a write may be under way.
+func TestHangingCloudKeepsItsLease(t *testing.T) {
+	api, cloud := newAPIServer(t), newTestCloud()
+	cloud.drain = func(context.Context) error { return errors.New("connection cut") }
+	r := start(t, api, cloud)
+	cloud.wait(t, "Initialize")
+	r.stop()
+	if err := r.wait(); !errors.Is(err, lease.ErrBusy) {
+		t.Errorf("the process ended with %v, want ErrBusy", err)
+	}
+	if holder(api) == "" {
+		t.Error("the lease was given back while a write may be under way")
+	}
+}
+
+// TestStandbyStopsWithoutTouchingTheLease: a standby that is stopped ends without an error.
+func TestStandbyStopsWithoutTouchingTheLease(t *testing.T) {
+	api, cloud := newAPIServer(t), newTestCloud()
+	api.put(held("another"))
+	r := start(t, api, cloud)
+	r.waitFor("/readyz", 200)
+	r.stop()
+	if err, got := r.wait(), holder(api); err != nil || got != "another" {
+		t.Errorf("the process ended with %v, and the lease is held by %q", err, got)
+	}
+}

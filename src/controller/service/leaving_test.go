@@ -285,3 +285,29 @@ func TestServiceVanishesBeforeItIsClaimed(t *testing.T) {
 		want(r, "load balancers", len(r.cloud.contents()), 0)
 	})
 }
+
+// TestServicesOfAnOlderVersion: an older version recorded neither class nor addresses. A Service of another class that
+// it left with the finalizer and its other conditions is released when it is deleted.
+func TestServicesOfAnOlderVersion(t *testing.T) {
+	now := metav1.Now()
+	for name, exists := range map[string]bool{"nothing left": false, "its address": true} {
+		t.Run(name, func(t *testing.T) {
+			inRig(t, func(r *rig) {
+				web := r.addService("web", becomes(corev1.ServiceTypeLoadBalancer, otherClass), func(s *corev1.Service) {
+					s.Finalizers, s.DeletionTimestamp = []string{helpers.LoadBalancerCleanupFinalizer}, &now
+					s.Status.Conditions = []metav1.Condition{{Type: conditionProvisioned, Status: metav1.ConditionTrue,
+						Reason: reasonProvisioned}}
+					if exists {
+						s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "192.0.2.9"}}
+					}
+				})
+				if exists {
+					r.cloud.balancers[web.UID] = &fakeBalancer{address: "192.0.2.9"}
+				}
+				r.start(1)
+				<-time.After(time.Minute)
+				r.wantReleased(false)
+			})
+		})
+	}
+}

@@ -196,6 +196,8 @@ func TestNoInterface(t *testing.T) {
 			want(r, "names the address", strings.Contains(err.Error(), route.Gateway.String()), true)
 		}
 		want(r, "writes", len(r.server.Writes()), 0)
+		r.set("c", "7")
+		want(r, "routes of another network", len(r.all()), 0)
 	})
 }
 

@@ -174,6 +174,7 @@ func TestLostLease(t *testing.T) {
 					defer close(done)
 					close(working)
 					<-ctx.Done()
+					client.breakWith(nil) // the API answers again
 					<-time.After(test.finish)
 					return errors.New("cut off")
 				})
@@ -186,6 +187,9 @@ func TestLostLease(t *testing.T) {
 				}
 				if took := time.Since(start); took > test.within {
 					t.Errorf("Hold took %s to notice and end, want at most %s", took, test.within)
+				}
+				if got := holder(t, client); got != "me" {
+					t.Errorf("the lost lease is held by %q: it was given back, or renewed", got)
 				}
 				<-done
 			})
