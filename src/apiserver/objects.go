@@ -74,9 +74,7 @@ func (s State) Add(object Object) (created Object, added bool) {
 		return nil, false
 	}
 	object = copyOf(object)
-	if s.server.options.Default != nil {
-		s.server.options.Default(object)
-	}
+	s.server.setDefaults(object)
 	k.admit(object, nil)
 	return s.server.create(k, object).Object, true
 }

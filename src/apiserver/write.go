@@ -47,6 +47,7 @@ func (s *Server) insert(c call, object Object) (stored, error) {
 	}
 	object.SetUID("")
 	copyField(object, c.kind.Object, "Status")
+	s.setDefaults(object)
 	if err := s.validate(c, object, nil); err != nil {
 		return stored{}, err
 	}
@@ -152,10 +153,14 @@ func (s *Server) decode(c call, data []byte) (Object, error) {
 		return nil, fmt.Errorf("the namespace is %q in the object and %q in the path", n, c.Namespace)
 	}
 	object.SetNamespace(c.Namespace)
+	s.setDefaults(object)
+	return object, nil
+}
+
+func (s *Server) setDefaults(object Object) {
 	if s.options.Default != nil {
 		s.options.Default(object)
 	}
-	return object, nil
 }
 
 // serveDelete answers with the object if its finalizers hold it, and with a status if it does not exist any more.

@@ -17,19 +17,24 @@ func object(properties node) node { return node{"type": "object", "properties": 
 func atomic() node { return node{"type": "object", "x-kubernetes-map-type": "atomic"} }
 
 // listBy is a list in which different managers may own elements: those with the same key are the same element.
-// Each element has one manager.
-func listBy(key string) node {
-	item := object(node{key: node{"type": "string"}})
-	item["x-kubernetes-map-type"] = "atomic"
+// Elements that are granular have a manager of each field, and those that are atomic have one.
+func listBy(key, elements string) node {
+	item := object(node{key: node{"type": "string"}, "networkInterfaceRef": atomic(), "volumeRef": atomic()})
+	item["x-kubernetes-map-type"] = elements
 	return node{"type": "array", "items": item,
 		"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": []string{key}}
 }
 
-// mergedBy returns how server-side apply merges the fields of a kind that the program changes. Fields that are missing
-// here are merged by what they contain: each field of a struct or map has its own managers, and a list has one.
+// mergedBy returns how server-side apply merges the fields of a kind. Fields that are missing here are merged by what
+// they contain: each field of a struct or map has its own managers, and a list has one.
 func mergedBy(kind string) node {
-	ref := atomic()
+	ref, named := atomic(), listBy("name", "granular")
 	switch kind {
+	case "Machine":
+		return node{"spec": object(node{
+			"machineClassRef": ref, "machinePoolRef": ref, "ignitionRef": ref,
+			"networkInterfaces": named, "volumes": named, "efiVars": named,
+		})}
 	case "NetworkInterface":
 		return node{"spec": object(node{"networkRef": ref, "machineRef": ref})}
 	case "LoadBalancer":
@@ -51,7 +56,7 @@ var schemas = sync.OnceValues(func() (managedfields.TypeConverter, error) {
 			properties["status"] = object(node{"state": node{"type": "string"}})
 		}
 		properties["metadata"] = object(node{
-			"ownerReferences": listBy("uid"),
+			"ownerReferences": listBy("uid", "atomic"),
 			"finalizers": node{
 				"type": "array", "items": node{"type": "string"}, "x-kubernetes-list-type": "set",
 			},
