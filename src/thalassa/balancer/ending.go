@@ -61,18 +61,6 @@ func (o Observed) waitForDeletion() *cloud.Wait {
 	return &wait
 }
 
-// GroupIDs are the identities of the Service's target groups and security groups.
-func (o Observed) GroupIDs() []string {
-	var ids []string
-	for _, group := range o.Groups {
-		ids = append(ids, group.ID)
-	}
-	for _, group := range o.SecurityGroups {
-		ids = append(ids, group.ID)
-	}
-	return ids
-}
-
 // onlyUsedByOthers reports whether load balancers of others use all remaining objects. This happens after a deletion if
 // the cloud refused to remove the Service's labels from these objects.
 func (o Observed) onlyUsedByOthers(users map[string]resource.LoadBalancer) bool {

@@ -204,3 +204,15 @@ func unlabelledOf(groups []resource.TargetGroup, balancers []resource.LoadBalanc
 	}
 	return found
 }
+
+// GroupIDs are the identities of the Service's target groups and security groups.
+func (o Observed) GroupIDs() []string {
+	var ids []string
+	for _, group := range o.Groups {
+		ids = append(ids, group.ID)
+	}
+	for _, group := range o.SecurityGroups {
+		ids = append(ids, group.ID)
+	}
+	return ids
+}
