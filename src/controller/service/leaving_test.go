@@ -293,7 +293,8 @@ func TestServicesOfAnOlderVersion(t *testing.T) {
 	for name, exists := range map[string]bool{"nothing left": false, "its address": true} {
 		t.Run(name, func(t *testing.T) {
 			inRig(t, func(r *rig) {
-				web := r.addService("web", becomes(corev1.ServiceTypeLoadBalancer, otherClass), func(s *corev1.Service) {
+				made := becomes(corev1.ServiceTypeLoadBalancer, otherClass)
+				web := r.addService("web", made, func(s *corev1.Service) {
 					s.Finalizers, s.DeletionTimestamp = []string{helpers.LoadBalancerCleanupFinalizer}, &now
 					s.Status.Conditions = []metav1.Condition{{Type: conditionProvisioned, Status: metav1.ConditionTrue,
 						Reason: reasonProvisioned}}
