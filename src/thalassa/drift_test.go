@@ -47,14 +47,6 @@ func (l *lab) watching(services ...*corev1.Service) *fake.Clientset {
 	return cluster
 }
 
-// joins makes a machine, and its node join the cluster, and waits until that has been dealt with.
-func (l *lab) joins(cluster *fake.Clientset, name string) error {
-	l.Helper()
-	_, err := cluster.CoreV1().Nodes().Create(l.Context(), l.nodes(name)[0], metav1.CreateOptions{})
-	<-time.After(time.Minute)
-	return err
-}
-
 // control starts the service controller of a cluster, until the test ends.
 func (l *lab) control(cluster kubernetes.Interface) {
 	l.Helper()

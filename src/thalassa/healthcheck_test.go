@@ -13,17 +13,6 @@ import (
 	"github.com/thalassa-cloud/thalassa-ccm/src/thalassa/resource"
 )
 
-// clouds differ in what an update does to a health check that it does not name, and in whether one can be removed at
-// all.
-var clouds = map[string]struct {
-	switches  emulator.Switches
-	removable bool
-}{
-	"replace":                  {emulator.Switches{}, true},
-	"merge, null removes":      {emulator.Switches{Updates: emulator.Merge, NullRemovesHealthCheck: true}, true},
-	"merge, null says nothing": {emulator.Switches{Updates: emulator.Merge}, false},
-}
-
 // local makes the Service's nodes have a health check, or not.
 func local(web *corev1.Service, checked bool) {
 	web.Spec.ExternalTrafficPolicy, web.Spec.HealthCheckNodePort = corev1.ServiceExternalTrafficPolicyCluster, 0

@@ -359,3 +359,8 @@ till in subnet-emulator000000000001, reserved IP "rip-two", size "lb-gp-large", 
 		t.Errorf("left in the cloud: %v", left)
 	}
 }
+
+// ranges are source ranges in the spec.
+func ranges(texts ...string) func(*corev1.Service) {
+	return func(s *corev1.Service) { s.Spec.LoadBalancerSourceRanges = texts }
+}

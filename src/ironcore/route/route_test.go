@@ -54,7 +54,7 @@ func inBubble(t *testing.T, test func(r *rig)) {
 }
 
 // v6 is the second address of the machine a.
-var v6 = netip.MustParseAddr("fd00::1") //nolint:gochecknoglobals // It is constant.
+var v6 = netip.MustParseAddr("fd00::1")
 
 // add adds a machine that refers to its network interface.
 func (r *rig) add(machine, nic, network string, addresses ...netip.Addr) {

@@ -17,7 +17,8 @@ import (
 // livesOfAnnotations are all lives that are about annotations.
 func livesOfAnnotations() []life {
 	return slices.Concat(livesOfTraffic(), livesOfNodes(), livesOfHealthChecks(), livesOfTimes(), livesOfSources(),
-		livesOfSecurityGroups(), livesOfOwnSecurityGroups(), livesOfPings(), livesOfReach(), livesOfObjects(),
+		livesOfSecurityGroups(), livesOfOwnSecurityGroups(), livesOfPings(), livesOfReach(), livesOfAddresses(),
+		livesOfObjects(),
 		livesOfProtection(), livesOfAdoption())
 }
 
@@ -472,6 +473,11 @@ ImmutableSetting: This Service requests a load balancer of type internal, but it
 			{ask: "type=private", want: `
 InvalidAnnotation: annotation type: "private" is not one of public, internal`},
 		}},
+	}
+}
+
+func livesOfAddresses() []life {
+	return []life{
 		{name: "publish", steps: []step{
 			{ask: "publish=ip", want: "serves 198.18.0.1"},
 			{ask: "publish=hostname", want: "serves lb.test"},

@@ -134,6 +134,12 @@ update target group web-p80: target port 30080 becomes 31080, health check tcp :
 			{ask: "health-check-port.80=31080", spec: ports("80:32080 443"), want: `
 update target group web-p80: target port 31080 becomes 32080`},
 		}},
+	}
+}
+
+// livesOfTakenOverLimits are as livesOfTakenOverChecks, about limits, and paths of health checks.
+func livesOfTakenOverLimits() []life {
+	return []life{
 		{name: "a limit of one that was taken over", keeps: true, steps: []step{
 			{hand: limited77},
 			{ask: "max-connections=many", want: `

@@ -14,9 +14,9 @@ import (
 // TestOrderOfWrites: additions come before removals, what protects a port before what opens it, and what is used
 // outlives what uses it.
 func TestOrderOfWrites(t *testing.T) {
-	for _, l := range slices.Concat(livesOfPorts(), livesOfUnservedPorts(), livesOfSpecs(), livesOfTakenOvers(),
-		livesOfTakenOverChecks(), livesOfUnreadableSources(), livesOfRestrictions(), livesOfTargets(), livesOfDrift(),
-		livesOfOthersValues(), livesByHand()) {
+	for _, l := range slices.Concat(livesOfPorts(), livesOfUnservedPorts(), livesOfSpecs(), livesOfSpecAddresses(),
+		livesOfTakenOvers(), livesOfTakenOverChecks(), livesOfTakenOverLimits(), livesOfUnreadableSources(),
+		livesOfRestrictions(), livesOfTargets(), livesOfDrift(), livesOfOthersValues(), livesByHand()) {
 		t.Run(l.name, l.run)
 	}
 }
@@ -230,6 +230,12 @@ ConflictingSettings: spec.sessionAffinity is ClientIP, and annotation loadbalanc
 update target group web-p80: policy ROUND_ROBIN becomes RANDOM
 update target group web-p443: policy MAGLEV becomes RANDOM`},
 			}},
+	}
+}
+
+// livesOfSpecAddresses are about the address that the spec of a Service asks for.
+func livesOfSpecAddresses() []life {
+	return []life{
 		{name: "address in the spec", steps: []step{
 			{spec: address("203.0.113.2"), want: "update load balancer web: reserved IP none becomes rip-two"},
 			{ask: "reserved-ip=one", spec: address("203.0.113.2"), want: `
