@@ -216,3 +216,6 @@ func (o Observed) GroupIDs() []string {
 	}
 	return ids
 }
+
+// complete reports whether the security groups were read.
+func (o Observed) complete() bool { return o.GroupsError == nil }

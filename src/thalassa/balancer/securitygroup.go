@@ -191,9 +191,9 @@ func (m *managedGroup) identity() string {
 // newManagedGroup returns the desired security group of the Service, nil if it should have none. The error is that a
 // security group cannot express what the Service asks for. With errPings, the group permits everything except pings.
 func newManagedGroup(d desired, o Observed) (*managedGroup, error) {
-	asked, existing, unread := d.annotations.createSecurityGroup.From(d.values), o.securityGroup(), o.GroupsError != nil
+	asked, existing := d.annotations.createSecurityGroup.From(d.values), o.securityGroup()
 	switch {
-	case unread: // a security group may exist
+	case !o.complete(): // a security group may exist
 		return nil, nil
 	case asked.Invalid && existing != nil:
 		return &managedGroup{group: existing, to: *existing}, nil
