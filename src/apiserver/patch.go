@@ -184,11 +184,7 @@ func (s *Server) manage(c call, live, object Object) (Object, error) {
 type defaulter struct{ *Server }
 
 // Default implements runtime.ObjectDefaulter.
-func (d defaulter) Default(o runtime.Object) {
-	if d.options.Default != nil {
-		d.options.Default(asObject(o))
-	}
-}
+func (d defaulter) Default(o runtime.Object) { d.setDefaults(asObject(o)) }
 
 // asObject returns an object of a type of the scheme; all of these are Objects.
 func asObject(o runtime.Object) Object {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"unicode/utf8"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -63,7 +63,7 @@ func (l linking) linked(kind, reason, message string) string {
 		return message
 	}
 	link := " See " + page
-	return shortened(Sentences(message), maxMessage-len(link)) + link
+	return Shortened(Sentences(message), maxMessage-len(link)) + link
 }
 
 // Page returns the address of the page about a reason of Warnings, in the version of this program; "" if it has none.
@@ -76,15 +76,12 @@ func pageIn(version build.Info, reason string) string {
 	return version.Document("docs/events/" + reason + ".md")
 }
 
-// shortened returns the beginning of a text, which ends with "…" if it is longer than this number of bytes.
-func shortened(text string, size int) string {
+// Shortened returns the beginning of a text, at most size bytes of whole characters. It ends with " …" if the text is
+// longer.
+func Shortened(text string, size int) string {
+	const more = " …"
 	if len(text) <= size {
 		return text
 	}
-	const ellipsis = "…"
-	end := size - len(ellipsis)
-	for !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + ellipsis
+	return strings.ToValidUTF8(text[:size-len(more)], "") + more
 }

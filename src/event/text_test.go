@@ -1,6 +1,9 @@
 package event
 
-import "testing"
+import (
+	"testing"
+	"unicode/utf8"
+)
 
 // TestNames writes all of a few names, and the number of those for which there is no room.
 func TestNames(t *testing.T) {
@@ -36,6 +39,20 @@ func TestSentences(t *testing.T) {
 	} {
 		if got := Sentences(tt.texts...); got != tt.want {
 			t.Errorf("%q become %q, want %q", tt.texts, got, tt.want)
+		}
+	}
+}
+
+// TestShortened: what is shortened has whole characters.
+func TestShortened(t *testing.T) {
+	tests := []struct {
+		text  string
+		limit int
+		want  string
+	}{{"", 8, ""}, {"12345678", 8, "12345678"}, {"123456789", 8, "1234 …"}, {"ééééé", 8, "éé …"}, {"aéééé", 8, "aé …"}}
+	for _, tt := range tests {
+		if got := Shortened(tt.text, tt.limit); got != tt.want || !utf8.ValidString(got) {
+			t.Errorf("%q cut to %d bytes: %q, want %q", tt.text, tt.limit, got, tt.want)
 		}
 	}
 }

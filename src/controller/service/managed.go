@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cloud-provider/service/helpers"
 	"k8s.io/utils/ptr"
+
+	"github.com/thalassa-cloud/thalassa-ccm/src/event"
 )
 
 // recordManaged records in the condition of a managed Service the class with which it is managed, and the addresses of
@@ -29,7 +31,7 @@ func recordManaged(service *corev1.Service, addresses *corev1.LoadBalancerStatus
 	}
 	meta.SetStatusCondition(&service.Status.Conditions, metav1.Condition{
 		Type: conditionManaged, Status: metav1.ConditionTrue, Reason: reasonManaged,
-		Message:            truncate(recordedClass(service)+" Addresses: "+strings.Join(values, ", "), maxNotices),
+		Message:            event.Shortened(recordedClass(service)+" Addresses: "+strings.Join(values, ", "), maxNotices),
 		ObservedGeneration: service.Generation})
 }
 

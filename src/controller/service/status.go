@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -277,12 +276,12 @@ func (s *serviceState) noticeCondition(topic cloud.Topic) metav1.Condition {
 		return condition(string(topic), metav1.ConditionTrue, reasonAsWanted, "")
 	}
 	return metav1.Condition{Type: string(topic), Status: metav1.ConditionFalse, Reason: reason,
-		Message: truncate(event.Sentences(messages...), maxNotices)}
+		Message: event.Shortened(event.Sentences(messages...), maxNotices)}
 }
 
 // condition returns a condition with at most the beginning of a message.
 func condition(kind string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
-	return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: truncate(message, maxMessage)}
+	return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: event.Shortened(message, maxMessage)}
 }
 
 // findCondition returns the condition of a type, and whether there is one.
@@ -292,13 +291,4 @@ func findCondition(conditions []metav1.Condition, kind string) (metav1.Condition
 		return metav1.Condition{}, false
 	}
 	return *condition, true
-}
-
-// truncate shortens a text to at most limit bytes, and marks that it did.
-func truncate(text string, limit int) string {
-	const more = " …"
-	if len(text) <= limit {
-		return text
-	}
-	return strings.ToValidUTF8(text[:limit-len(more)], "") + more
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -113,19 +112,5 @@ func TestConditions(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// TestTruncate: truncate keeps whole characters.
-func TestTruncate(t *testing.T) {
-	tests := []struct {
-		text  string
-		limit int
-		want  string
-	}{{"", 8, ""}, {"12345678", 8, "12345678"}, {"123456789", 8, "1234 …"}, {"ééééé", 8, "éé …"}, {"aéééé", 8, "aé …"}}
-	for _, tt := range tests {
-		if got := truncate(tt.text, tt.limit); got != tt.want || !utf8.ValidString(got) {
-			t.Errorf("%q cut to %d bytes: %q, want %q", tt.text, tt.limit, got, tt.want)
-		}
 	}
 }

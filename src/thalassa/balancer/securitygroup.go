@@ -340,7 +340,7 @@ func (d *difference) securityGroup() {
 // any more.
 func (d *difference) surplusSecurityGroups(o Observed) {
 	for _, group := range o.SecurityGroups {
-		if o.GroupsError != nil || group.ID == d.managed.identity() || group.ID != d.desired.unmanaged &&
+		if !o.complete() || group.ID == d.managed.identity() || group.ID != d.desired.unmanaged &&
 			!lastAppliedOf(group.Annotations).created {
 			continue
 		}
