@@ -31,7 +31,8 @@ func recordManaged(service *corev1.Service, addresses *corev1.LoadBalancerStatus
 	}
 	meta.SetStatusCondition(&service.Status.Conditions, metav1.Condition{
 		Type: conditionManaged, Status: metav1.ConditionTrue, Reason: reasonManaged,
-		Message:            event.Shortened(recordedClass(service)+" Addresses: "+strings.Join(values, ", "), maxNotices),
+		Message: event.Shortened(recordedClass(service)+" Addresses: "+strings.Join(values, ", "),
+			maxNotices),
 		ObservedGeneration: service.Generation})
 }
 
